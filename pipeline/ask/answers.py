@@ -9,13 +9,14 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
+from pipeline.base.bounds import visible
 from pipeline.book import commands as pasted
 from pipeline.book.passes import FORMATS
 from pipeline.book.wishes import Wish
 
 from .almanac import Almanac, Row
 from .helps import commands_of, has_stages, helps_of, smaller_of
-from .problems import DOES_NOT, FITS, UNKNOWN
+from .problems import DOES_NOT, FITS, UNKNOWN, Wrong
 from .question import INFERENCE, Card, Model, Use
 from .repositories import by_file, known_parts
 from .scenarios import (
@@ -42,6 +43,13 @@ VIDEO = {
     "frames": 81,
 }  # that is asked of pipelines that make videos, as site/made.csv does
 WEIGHTS_ALONE = "SELECT weights_bytes FROM weight WHERE model_id = $id AND dtype_id = 'bf16'"
+SEES = """
+    SELECT count(*) > 0 FROM (SELECT model_id, component FROM attention_layer UNION ALL SELECT model_id, component FROM tower)
+    WHERE model_id = $id AND component = 'vision'
+"""
+READS_IMAGES = (
+    "SELECT count(*) > 0 FROM tower WHERE model_id = $id AND component = 'vision' AND reader = 'language-model'"
+)
 MORE_CARDS = (2, 4, 8)  # that are tried where a model does not fit
 # what tells of many scenarios which of them fit
 _SORTED = "model_id, dtype_id, engine_id, gpu_count, kv_dtype_id, sequences, context_tokens, verdict"
@@ -52,6 +60,12 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
     if model.row["pipeline_tag"] not in pasted.TALKING and has_stages(almanac, model):
         return _pipeline_fits(almanac, model, card, use)
     counts = [card.count] if card.is_count_said else sorted({1, card.count})
+    if use.images and not almanac.value(SEES, {"id": model.model_id}):
+        base = model.row["base_model_id"]
+        original = f"; it is made of {visible(base)}" if base else ""
+        raise Wrong(
+            f"{model.shown} is not asked about images: nothing says that its files hold what sees them{original}"
+        )
     main = formats_of(almanac, model, card, use, every=every)
     passed = counted_pass(almanac, model)
     if passed and use.dtype_id is None and use.program is None and use.phase_id == INFERENCE:
@@ -91,6 +105,8 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
         "commands": [],
         "reason": None,
     }
+    if use.phase_id == INFERENCE and almanac.value(READS_IMAGES, {"id": model.model_id}):
+        answer["sees"] = True
     if passed and use.phase_id == INFERENCE:
         answer["input"] = {name: passed[name] for name in ("input", "is_one_size", "program", "note")}
     if verdict is None:
@@ -110,7 +126,7 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
     if verdict != "fits":
         answer["helps"] = helps_of(almanac, model, card, use, rows, told, count, smaller)
     if verdict == "fits" and not use.is_training:
-        answer["commands"] = commands_of(almanac, model, card, told, count)
+        answer["commands"] = commands_of(almanac, model, card, told, count, with_images=bool(use.images))
     return answer
 
 

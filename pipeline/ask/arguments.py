@@ -16,6 +16,7 @@ STATUSES = (
     "4 where there is no almanac to ask."
 )
 _MOST_TOKENS, _MOST_USERS, _MOST_SECONDS = 2**27, 2**20, 24 * 3600
+_MOST_IMAGES, _MOST_SIDE = 1024, 65_536
 
 
 def parser(prog: str = "vram-almanac") -> Parser:
@@ -54,6 +55,18 @@ def add(commands: Any) -> None:
         type=_count("--seconds", _MOST_SECONDS),
         metavar="N",
         help="of sound, for a model that hears or speaks (default: 30, where it is not asked by tokens)",
+    )
+    fits.add_argument(
+        "--images",
+        type=_count("--images", _MOST_IMAGES),
+        metavar="N",
+        help="in each prompt, for a model that sees (default: none)",
+    )
+    fits.add_argument(
+        "--image-size",
+        type=_size,
+        metavar="WIDTHxHEIGHT",
+        help="of an image, in pixels (default: 1024x1024)",
     )
     fits.add_argument(
         "--program",
@@ -227,6 +240,15 @@ def _count(name: str, most: int) -> Callable[[str], int]:
         return number
 
     return read
+
+
+def _size(text: str) -> tuple[int, int]:
+    """Width and height of an image, in pixels."""
+    found = re.fullmatch(r"(\d{1,6})\s*[xX×]\s*(\d{1,6})", text.strip())
+    width, height = (int(found[1]), int(found[2])) if found else (0, 0)
+    if not (0 < width <= _MOST_SIDE and 0 < height <= _MOST_SIDE):
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no size of an image: 1024x768")
+    return width, height
 
 
 def _data(text: str) -> tuple[int | None, int | None]:

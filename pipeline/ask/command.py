@@ -262,8 +262,23 @@ def _use(almanac: Almanac, asked: argparse.Namespace, adapter: Any) -> Use:
         dtype_id=question.dtype_of(almanac, asked.format) if asked.format else None,
         kv_dtype_id=question.kv_dtype_of(almanac, asked.kv) if asked.kv else None,
         lora_rank=rank,
+        **_seen(asked, is_training),
     )
     return adapter.used(use) if adapter else use
+
+
+def _seen(asked: argparse.Namespace, is_training: bool) -> dict[str, int]:
+    """The images of a prompt, as a use has them."""
+    images, size = getattr(asked, "images", None), getattr(asked, "image_size", None)
+    if images is None and size is None:
+        return {}
+    if is_training or getattr(asked, "draft", None) or "+" in (asked.gpu or ""):
+        raise Wrong("--images is of inference, without --phase and --draft, on cards of one kind")
+    if getattr(asked, "seconds", None):
+        raise Wrong("--images or --seconds: a model is asked about what it sees, or about what it hears")
+    width, height = size or (None, None)
+    said = {"images": images or 1, "image_width": width, "image_height": height}
+    return {name: value for name, value in said.items() if value is not None}
 
 
 def _wish(name: str) -> Any:

@@ -44,7 +44,15 @@ def helps_of(
     )
     # layers are shared by what the format holds, and not by what its file does
     is_counted_whole = not model.beyond_bytes
-    if not use.is_training and count == 1 and dtype is not None and dtype.startswith("gguf-") and is_counted_whole:
+    # (nor are images part of that question)
+    if (
+        not use.is_training
+        and not use.images
+        and count == 1
+        and dtype is not None
+        and dtype.startswith("gguf-")
+        and is_counted_whole
+    ):
         asked = {"gpu": card.gpu_id, "model": model.model_id, "dtype": dtype, "context": use.context_tokens}
         asked |= {"sequences": use.sequences or 1, "kv": use.kv_dtype_id, "free": card.free_bytes}
         (row,) = almanac.rows(
@@ -84,8 +92,11 @@ def smaller_of(almanac: Almanac, model: Model) -> list[str]:
     ]
 
 
-def commands_of(almanac: Almanac, model: Model, card: Card, told: list[Row], count: int) -> list[dict[str, str]]:
-    """Of each engine the command for its best format that fits; none for a model that no command runs."""
+def commands_of(
+    almanac: Almanac, model: Model, card: Card, told: list[Row], count: int, *, with_images: bool
+) -> list[dict[str, str]]:
+    """Of each engine the command for its best format that fits; none for a model that no command runs. With images none that runs text alone:
+    what is converted for one question is the text, and a pipeline that generates text takes no image."""
     if model.row["pipeline_tag"] not in pasted.TALKING or not pasted.SAFE.fullmatch(model.model_id):
         return []
     same = almanac.rows(
@@ -115,6 +126,7 @@ def commands_of(almanac: Almanac, model: Model, card: Card, told: list[Row], cou
             or row is None
             or not row["share_is_free"]
             or (users > 1 and engine == "transformers")
+            or (with_images and (engine == "transformers" or not line["held"]))
         ):
             continue
         held = {name: held_by[name] for name in line["held"].split() if name in held_by}
@@ -127,7 +139,8 @@ def commands_of(almanac: Almanac, model: Model, card: Card, told: list[Row], cou
         flags = "" if engine in ("llama.cpp", "mlx-lm") else flags  # their commands say by themselves that one asks
         asked = {"model": model.model_id, "context": str(row["context_tokens"]), "share": share}
         asked |= pasted.told_besides(line, cache, row["context_tokens"], users)
-        asked |= pasted.TEXT_ALONE if model.is_text_alone else {}
+        leaves_tower = "--no-mmproj" in (row["engine_setting"] or "")
+        asked |= pasted.TEXT_ALONE if model.is_text_alone or leaves_tower else {}
         if count > 1:
             asked |= {
                 "tensor_parallel_size": f" --tensor-parallel-size {count}",

@@ -16,7 +16,16 @@ def at_of(answer: dict[str, Any]) -> str:
         return f"for {use['sequences']:,} at once, each {said['input']}" if many else f"for {said['input']}"
     at = f"at {best['context_tokens']:,} tokens" if best["context_tokens"] else ""
     who = "users at once" if use["phase_id"] == "inference" and not said else "sequences at once"
-    return at + (f" for {use['sequences']:,} {who}" if many else "")
+    return at + _images_of(use) + (f" for {use['sequences']:,} {who}" if many else "")
+
+
+def _images_of(use: dict[str, Any]) -> str:
+    """` with 2 images of 1024 × 768 pixels among them`: they are part of the tokens."""
+    if not use.get("images"):
+        return ""
+    many = "an image" if use["images"] == 1 else f"{use['images']:,} images"
+    size = f" of {use['image_width']} × {use['image_height']} pixels" if use.get("image_width") else ""
+    return f" with {many}{size} among them"
 
 
 def without_reach(answer: dict[str, Any], table: Sequence[Sequence[str]]) -> list[Sequence[str]]:
@@ -29,7 +38,11 @@ def without_reach(answer: dict[str, Any], table: Sequence[Sequence[str]]) -> lis
 def counted_with(answer: dict[str, Any]) -> str:
     """What was counted, and what else there is to know of it; empty where nothing was."""
     said = answer.get("input")
-    if not said or answer["verdict"] is None:
+    if answer["verdict"] is None:
+        return ""
+    if answer.get("sees") and not answer["use"].get("images"):
+        return "Counted with text alone, what it sees with loaded: --images 1 counts with an image in each prompt."
+    if not said:
         return ""
     note = f" {said['note']}." if said["note"] else ""
     return f"Counted with {said['input']}, as {said['program']} runs it.{note}"

@@ -65,6 +65,9 @@ class Use:
     program: str | None = None  # whose defaults are taken
     program_version: str | None = None
     engine_id: str | None = None  # that of the program
+    images: int | None = None  # in each prompt
+    image_width: int | None = None
+    image_height: int | None = None
 
     @property
     def is_training(self) -> bool:
@@ -73,7 +76,8 @@ class Use:
     @property
     def is_plain(self) -> bool:
         """Whether it says nothing that few ask for: the formulas are shorter then."""
-        return self.lora_rank is None and self.lora_targets is None and self.adapter is None and self.program is None
+        said = (self.lora_rank, self.lora_targets, self.adapter, self.program, self.images)
+        return all(one is None for one in said)
 
 
 @dataclass(frozen=True)

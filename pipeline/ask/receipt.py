@@ -68,7 +68,10 @@ LINES: tuple[tuple[str, str, str], ...] = (
     (LLAMA, "context_tokens", r"llama_(?:context|new_context_with_model|init_from_model): n_ctx\s+=\s*(?P<value>\d+)"),
     (LLAMA, "weights", rf"{_CARD} (?:model )?buffer size =\s*{_SIZE}"),
     (LLAMA, "cache", rf"{_CARD} KV buffer size =\s*{_SIZE}"),
-    (LLAMA, "activations", rf"{_CARD} compute buffer size =\s*{_SIZE}"),
+    # (of what a model sees with, tools/mtmd/clip.cpp)
+    (LLAMA, "tower", rf"compute_meta:\s+{_CARD} compute buffer size =\s*{_SIZE}"),
+    (LLAMA, "tower_weights", rf"load_hparams: model size:\s*{_SIZE}"),
+    (LLAMA, "activations", rf"^(?!.*compute_meta:).*?{_CARD} compute buffer size =\s*{_SIZE}"),
     (LLAMA, "flash", r"flash_attn\s+= (?P<text>\w+)"),
     (LLAMA, "kv_format", r"(?:K \(|type_k = ')(?P<text>\w+)"),
     (LLAMA, "weights", rf'msg="model weights" device={_CARD} size="{_SIZE}"'),
@@ -84,6 +87,7 @@ _OLLAMA = re.compile(r"ollama\[\d+\]:|source=\w+\.go:\d+")
 _MARKS = re.compile(
     r"took|take|KV|model=|args|loaded meta|_memory|peak|blocks|graph|ServerArgs|Load weight|context_len|buffer size|general\.name|ftype|file type|build|n_ctx|flash_attn|Detected MTP|msg=|memory  |sglang|LLM engine|type_k"
 )
+_SEES = "SELECT count(*) > 0 FROM tower WHERE model_id = $id AND component = 'vision'"
 _POWERS = {"B": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 _CACHES_OF_16_BITS = ("auto", "bfloat16", "bf16", "float16", "fp16", "f16", "half", "none")
 _CACHES = {"fp8": "fp8", "fp8_e4m3": "fp8", "fp8_e5m2": "fp8", "q8_0": "q8_0", "q4_0": "q4_0", "f32": "fp32"}
@@ -213,6 +217,7 @@ def compared(almanac: Almanac, model: Model, use: Use, receipt: Receipt) -> dict
     )
     if ours["total_bytes"] is None:
         raise Unknown(f"Not known: what is to be compared with ({visible(ours['unknown_reason'] or 'no reason')})")
+    ours |= {"sees": almanac.value(_SEES, {"id": ours["model_id"]})}
     if receipt.words.get("draft", "").lower() == "mtp":
         ours = _with_predictions(almanac, asked, ours)
     lines = [
@@ -272,6 +277,19 @@ def _cache_format(receipt: Receipt) -> str | None:
     raise Unknown(f"Not known: a KV cache in {visible(said)}, which the log names, is not described")
 
 
+def _found(receipt: Receipt, ours: Row) -> dict[str, int]:
+    """Sizes by what they are of, of the card that holds most. llama.cpp loads what a model sees with from a file of its own, which is part
+    of our figures: where a log has it the two are added, and where it was left out weights and activations are of something else."""
+    found = receipt.numbers | {what: max(by.values()) for what, by in receipt.cards.items()}
+    if receipt.program == LLAMA and ours["sees"]:
+        if "tower_weights" not in found:
+            return {what: size for what, size in found.items() if what not in ("weights", "activations")}
+        for what, beside in (("weights", "tower_weights"), ("activations", "tower")):
+            if what in found:
+                found[what] += found.get(beside, 0)
+    return found
+
+
 def _pairs(receipt: Receipt, ours: Row) -> Iterator[tuple[str, int, int]]:
     numbers, most = receipt.numbers, {what: max(by.values()) for what, by in receipt.cards.items()}
     cache = ours["kv_cache_bytes"] + ours["kv_padding_bytes"]
@@ -282,9 +300,10 @@ def _pairs(receipt: Receipt, ours: Row) -> Iterator[tuple[str, int, int]]:
             ("peak reserved", numbers.get("reserved"), ours["total_bytes"]),
         )
         return
+    found = _found(receipt, ours)
     held = numbers.get("cache_keys", 0) + numbers.get("cache_values", 0) or numbers.get("cache_pool")
     yield from _known(
-        ("weights", numbers.get("weights") or most.get("weights"), ours["weights_bytes"]),
+        ("weights", found.get("weights"), ours["weights_bytes"]),
         ("KV cache", most.get("cache"), cache),
         # a server's cache is all that is left: what a token takes of it can be compared
         (
@@ -292,7 +311,7 @@ def _pairs(receipt: Receipt, ours: Row) -> Iterator[tuple[str, int, int]]:
             round(1000 * held / numbers["cache_tokens"]) if held and numbers.get("cache_tokens") else None,
             round(1000 * cache / tokens),
         ),
-        ("activations", numbers.get("activations") or most.get("activations"), ours["activations_bytes"]),
+        ("activations", found.get("activations"), ours["activations_bytes"]),
         (
             "beside PyTorch",
             numbers["non_torch"] + numbers.get("graphs", 0) if "non_torch" in numbers else None,
@@ -319,7 +338,7 @@ _METRICS = {
 
 
 def _rows(receipt: Receipt, ours: Row) -> list[dict[str, Any]]:
-    found = receipt.numbers | {what: max(by.values()) for what, by in receipt.cards.items()}
+    found = _found(receipt, ours)
     shared = f"TP{ours['gpu_count']}" if receipt.program in (VLLM, SGLANG) else f"layer split x{ours['gpu_count']}"
     return [
         {

@@ -63,6 +63,9 @@ def scenario_of(model: Model, use: Use, dtype: str, engine: str | None, count: i
         "adapter": use.adapter,
         "program": use.program,
         "program_version": use.program_version,
+        "images": use.images,
+        "image_width": use.image_width,
+        "image_height": use.image_height,
     }
     return row | {name: value for name, value in given.items() if value is not None}
 

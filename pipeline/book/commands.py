@@ -24,6 +24,8 @@ ENGINES = {"ollama": "llama.cpp", "sglang": "vllm"}  # whose numbers are told of
 SHARE = "0.90"  # of a card, which vLLM takes by default
 # what is loaded, or left out, where the figures are of the text alone and a repository of GGUF may hold what the model sees with
 TEXT_ALONE = {"sight": " --no-mmproj", "beside": " It loads what the model sees with (mmproj) too, which comes on top."}
+# what vLLM is told of a model that sees: its figures are of text, and untold it sets memory aside for the largest image and video
+NO_IMAGES = {"images": ' --limit-mm-per-prompt \'{"image": 0, "video": 0}\''}
 MLX_PROMPTS = 8  # that MLX reads at a time, whatever it is allowed (constant mlx_prefill_sequences)
 _MLX = re.compile(r"(?i)mlx.*?(?<!\d)([468])-?bit")
 
@@ -91,6 +93,6 @@ def fill(template: str, dtype: str, held: Mapping[str, str], asked: Mapping[str,
         "all_tokens": asked["context"],
         "cache": "",
         "slots": "",
-        **dict.fromkeys(TEXT_ALONE, ""),
+        **dict.fromkeys((*TEXT_ALONE, *NO_IMAGES), ""),
     } | dict(asked)
     return re.sub(r"\{(\w+)\}", lambda m: given[m[1]], template)

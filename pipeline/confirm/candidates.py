@@ -56,6 +56,7 @@ def variants(anatomy: Anatomy) -> Iterator[tuple[str, Anatomy]]:
                 tensors=kept,
                 attention=tuple(a for a in anatomy.attention if a.component not in components),
                 feed_forward=tuple(f for f in anatomy.feed_forward if f.component not in components),
+                towers=tuple(t for t in anatomy.towers if t.component not in components),
             ),
         )
     if "head" in classes:

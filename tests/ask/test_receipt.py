@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.few import LARGE, SEEING, SMALL, TEXT
+from tests.few import LARGE, SEEING, SMALL, SEEING, TEXT
 
 # kserve/kserve pull 4470 (engine, model) and gateway-api-inference-extension pull 550 (memory): two runs, in vLLM's words of 0.8
 VLLM_08 = """\
@@ -132,6 +132,35 @@ def test_llama_cpp_is_compared_by_the_card_that_holds_most(ask_json, log):
     assert told["kv_dtype_id"] == "q8_0" and told["gpu_count"] == 1
     ollama = ask_json("fits", LARGE, "--log", log("Sep 11 01:16:15 lena ollama[1884]: " + LLAMA), "--format", "Q4_K_M")
     assert ollama["program"] == "Ollama"
+
+
+SEES = """\
+llama_model_loader: loaded meta data with 40 key-value pairs and 400 tensors from /a (version GGUF V3 (latest))
+llama_context: n_ctx         = 8192
+load_tensors:        CUDA0 model buffer size =  2500.00 MiB
+llama_kv_cache:      CUDA0 KV buffer size =   256.00 MiB
+sched_reserve:      CUDA0 compute buffer size =   490.00 MiB
+"""
+TOWER = """\
+load_hparams: model size:         644.26 MiB
+warmup: warmup with image size = 1472 x 1472
+alloc_compute_meta:      CUDA0 compute buffer size =   223.30 MiB
+alloc_compute_meta:        CPU compute buffer size =    24.93 MiB
+"""
+
+
+def test_what_a_model_sees_with_is_added_where_llama_cpp_loads_it(ask_json, log):
+    """Its buffer, which is printed last, stood for the text's; and of a log without it weights and buffers are of something else than ours."""
+    told = ask_json("fits", SEEING, "--log", log(SEES + TOWER), "--format", "Q4_K_M")
+    assert held(told) == {
+        "weights": 2500 * MIB + round(644.26 * MIB),
+        "KV cache": 256 * MIB,
+        "activations": 490 * MIB + round(223.30 * MIB),
+    }
+    assert {row["metric"]: row["value"] for row in told["measured"]}["compute_buffer"] == held(told)["activations"]
+    alone = ask_json("fits", SEEING, "--log", log(SEES), "--format", "Q4_K_M")
+    assert held(alone) == {"KV cache": 256 * MIB}
+    assert [row["metric"] for row in alone["measured"]] == ["kv_cache_bytes"]
 
 
 def test_what_vllm_065_wrote_in_lines_of_their_own_is_read(ask_json, log):

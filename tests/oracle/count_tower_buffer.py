@@ -5,7 +5,7 @@
     python tests/oracle/count_tower_buffer.py vendor/llama.cpp BUILD     # all rows of tower_buffer.csv that have no bytes yet
 
 llama.cpp itself lays out the graph of a tower for a GPU that holds nothing (hollow_gpu.h), from files that have the names and sizes of
-an mmproj's tensors and no values: of the image that it warms up with (no width and height in the row), and of images of other sizes.
+an mmproj's tensors and no values: of the image that it warms up with (no width and height in the row), and of images of other sizes that it passes on.
 `image_tokens` are those that the text reads of one image, `sound_bytes` what it reserves beside for the tower of sound that is in the same
 file, warmed up with 30 seconds. Models are those of the snapshot.
 """
@@ -75,7 +75,9 @@ def described(config: dict) -> tuple[str, dict, Shapes]:
         rest |= linear("mm.0", 4 * hidden, 4 * hidden) | linear("mm.2", 4 * hidden, to)
         for i in deep:
             rest |= {f"v.deepstack.{i}.norm.{n}": (4 * hidden,) for n in ("weight", "bias")}
-            rest |= linear(f"v.deepstack.{i}.fc1", 4 * hidden, 4 * hidden) | linear(f"v.deepstack.{i}.fc2", 4 * hidden, to)
+            rest |= linear(f"v.deepstack.{i}.fc1", 4 * hidden, 4 * hidden) | linear(
+                f"v.deepstack.{i}.fc2", 4 * hidden, to
+            )
     elif kind in ("qwen2_vl", "qwen2_5_vl"):
         two_frames, side, is_newer = True, 560, kind == "qwen2_5_vl"
         projector = "qwen2.5vl_merger" if is_newer else "qwen2vl_merger"
@@ -126,7 +128,9 @@ def described(config: dict) -> tuple[str, dict, Shapes]:
         if kind != "llava":
             merge = config.get("spatial_merge_size", 2)
             keys["vision.spatial_merge_size"] = merge
-            rest |= {"mm.input_norm.weight": (hidden,)} | linear("mm.patch_merger", hidden * merge * merge, hidden, False)
+            rest |= {"mm.input_norm.weight": (hidden,)} | linear(
+                "mm.patch_merger", hidden * merge * merge, hidden, False
+            )
         if kind != "lighton_ocr":
             rest["v.token_embd.img_break"] = (to,)
         rest |= linear("mm.1", hidden, to, kind == "llava") | linear("mm.2", to, to, kind == "llava")
@@ -175,7 +179,9 @@ def described(config: dict) -> tuple[str, dict, Shapes]:
         rest |= {"v.position_embd.weight": (hidden, (side // patch) ** 2)}
         rest |= {"mm.patch_merger.weight": (2, 2, hidden, to), "mm.patch_merger.bias": (to,)}
         rest |= linear("mm.model.fc", to, to, False) | {"mm.post_norm.weight": (to,), "mm.post_norm.bias": (to,)}
-        rest |= linear("mm.up", to, wide, False) | linear("mm.gate", to, wide, False) | linear("mm.down", wide, to, False)
+        rest |= (
+            linear("mm.up", to, wide, False) | linear("mm.gate", to, wide, False) | linear("mm.down", wide, to, False)
+        )
     else:
         raise ValueError(f"{kind}: what llama.cpp makes of its tower is not described here")
     if projector in ("gemma4uv", "llama4"):
@@ -197,7 +203,11 @@ def described(config: dict) -> tuple[str, dict, Shapes]:
             drop = ("ln1.bias", "ln2.bias") if projector == "qwen2.5vl_merger" else ()
             layer = {name: shape for name, shape in layer.items() if name not in drop}
         if projector == "internvl" and not vision.get("qkv_bias", True):
-            layer = {name: shape for name, shape in layer.items() if name not in ("attn_q.bias", "attn_k.bias", "attn_v.bias")}
+            layer = {
+                name: shape
+                for name, shape in layer.items()
+                if name not in ("attn_q.bias", "attn_k.bias", "attn_v.bias")
+            }
         if kind == "gemma4":
             layer |= {f"{name}.weight": (hidden // heads,) for name in ("attn_q_norm", "attn_k_norm")}
             layer |= {f"{name}.weight": (hidden,) for name in ("attn_post_norm", "ffn_post_norm")}
@@ -218,10 +228,14 @@ def heard(config: dict, to: int) -> tuple[dict, Shapes]:
     }  # fmt: skip
     found: Shapes = {"a.conv1d.0.weight": (3, 3, 1, channels[0]), "a.conv1d.1.weight": (3, 3, channels[0], channels[1])}
     found |= {f"a.conv1d.{i}.norm.weight": (size,) for i, size in enumerate(channels)}
-    found |= linear("a.input_projection", channels[1] * bins // 4, hidden, False) | linear("a.pre_encode.out", hidden, to)
+    found |= linear("a.input_projection", channels[1] * bins // 4, hidden, False) | linear(
+        "a.pre_encode.out", hidden, to
+    )
     found |= linear("mm.a.input_projection", to, to, False)
     for i in range(layers):
-        layer: Shapes = dict.fromkeys(("attn_q", "attn_k", "attn_v", "attn_out", "attn_k_rel", "conv_pw2"), (hidden, hidden))
+        layer: Shapes = dict.fromkeys(
+            ("attn_q", "attn_k", "attn_v", "attn_out", "attn_k_rel", "conv_pw2"), (hidden, hidden)
+        )
         layer |= {"conv_pw1": (hidden, 2 * hidden), "conv_dw": (audio["conv_kernel_size"], hidden)}
         for n in ("", "_1"):
             layer |= {f"ffn_up{n}": (hidden, 4 * hidden), f"ffn_down{n}": (4 * hidden, hidden)}

@@ -7,10 +7,13 @@ The page says it of four bits and the context that it opens with; for a card of 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
-from pipeline.book.commands import SAFE, SHARE, TALKING, TEXT_ALONE, fill, formats_of, lines, repositories
+from pipeline.base.readonly import reading
+from pipeline.book.commands import SAFE, SHARE, TALKING, fill, formats_of, lines, repositories
 from pipeline.render.data.relatives import Relatives
 
+_HERE = "SELECT count(*) FROM duckdb_tables() WHERE schema_name = 'internal' AND table_name = 'seeing_model'"
 FOUR_BIT = (
     "gguf-q4_k_m",
     "gguf-mxfp4",
@@ -28,13 +31,22 @@ def as_file() -> str:
     return json.dumps([[row["command"], row["note"]] for row in lines()], ensure_ascii=False, separators=(",", ":"))
 
 
+def seeing(folder: Path) -> dict[str, bool]:
+    """Models that see, by whether anybody counted what llama.cpp sets aside for their tower; nothing of a file without formulas."""
+    with reading(folder / "almanac.duckdb") as connection:
+        if not connection.execute(_HERE).fetchone()[0]:
+            return {}
+        rows = connection.execute("SELECT model_id, has_counted_tower FROM internal.seeing_model ORDER BY model_id")
+        return dict(rows.fetchall())
+
+
 class Commands:
     def __init__(self, models: list[dict], relatives: Relatives) -> None:
         self.models, self.relatives = models, relatives
 
-    def of(self, number: int, context: int, is_text_alone: bool = False) -> list[dict]:
+    def of(self, number: int, context: int, gaps: dict[str, str]) -> list[dict]:
         """The commands of a model, an engine each; none for a model that generates no text or whose id a shell would not take.
-        `is_text_alone` says that the figures leave out what it sees with, and so the commands do."""
+        `gaps` say what the commands are told of what it sees with."""
         model = self.models[number]
         if model["pipeline_tag"] not in TALKING or not SAFE.fullmatch(model["model_id"]):
             return []
@@ -47,7 +59,7 @@ class Commands:
             held = {name: held_by[name] for name in row["held"].split() if name in held_by}
             dtype = next((f for f in FOUR_BIT if f in formats), formats[0])
             asked = {"model": model["model_id"], "context": str(context), "share": SHARE}
-            asked |= TEXT_ALONE if is_text_alone else {}
+            asked |= gaps
             found[row["engine"]] = {
                 "engine": row["engine"],
                 "name": row["name"],

@@ -10,7 +10,7 @@ from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
 from pipeline.base import durations
-from pipeline.book.commands import GGUF_OF, TEXT_ALONE
+from pipeline.book.commands import GGUF_OF, NO_IMAGES, TEXT_ALONE
 from pipeline.book.packs import Packs
 from pipeline.render import paths, words
 from pipeline.render.data import api, badges, openings, relatives, shapes, works
@@ -21,7 +21,7 @@ from pipeline.render.data.relatives import Relatives, packed
 from pipeline.render.data.siblings import Siblings
 from pipeline.render.data.support import Support
 from pipeline.render.environment import environment
-from pipeline.render.pages import containers, passes, pipelines, reach, sounds
+from pipeline.render.pages import commands, containers, passes, pipelines, reach, sounds
 from pipeline.render.pages.answer import WHOLE, recipe
 from pipeline.render.pages.bars import bars as bars_of
 from pipeline.render.pages.bycard import OFFERED, TRAINED, Best, ByCard
@@ -93,6 +93,7 @@ class ModelPages:
             "files": _grouped(book["repository_file"]),
             "containers": containers.read(book.folder),
             "passes": passes.read(book.folder),
+            "seeing": commands.seeing(book.folder),
         } | reach.read(book, self.kept, self.contexts, self.lengths, self.trained, OFFERED, TRAINED)
 
     def made_of(self, number: int) -> tuple[str, list]:
@@ -100,7 +101,7 @@ class ModelPages:
         stands there. A page that asks another model anything else fails tests/render/test_kept_pages.py."""
         model = self.book.models[number]
         name = model["model_id"]
-        told = ("tensors", "layers", "pipelines", "sounds", "formulas", "containers", "passes")
+        told = ("tensors", "layers", "pipelines", "sounds", "formulas", "containers", "passes", "seeing")
         held = [self.held[what].get(name) for what in told]
         return name, [self.site_url, list(self.book.reasons), api.plain(model), self.beside(number), held]
 
@@ -154,7 +155,7 @@ class ModelPages:
         asked = _recipe(book, training)
         tensors = self.held["tensors"].get(model["model_id"], ())
         container = containers.told(self.held["containers"].get(model["model_id"]), tensors, self.paths, known)
-        is_text_alone = bool(container and container["is_text_alone"])
+        gaps = self._gaps(model["model_id"], container)
         return self.page.render(
             model=model,
             root="../../../",
@@ -165,7 +166,7 @@ class ModelPages:
             made_of=self._made_of(number),
             container=container,
             passed=self.held["passes"].get(model["model_id"]) if known else None,
-            gaps=htmlsafe_json_dumps(TEXT_ALONE) if is_text_alone else "",
+            gaps=htmlsafe_json_dumps(gaps) if gaps else "",
             cards=known
             and self.by_card.values(number, inference, context or self.wanted[0], bool(self.own_format(number))),
             smaller=known and (smaller := self.siblings.smaller(number)) and htmlsafe_json_dumps(smaller),
@@ -173,7 +174,7 @@ class ModelPages:
             levels=self.reach.levels,
             used_run={part for bar in bars for part in bar["used"]},
             repositories=htmlsafe_json_dumps(self.commands.repositories(number)),
-            commands=self.commands.of(number, context or self.wanted[0], is_text_alone) if known and inference else [],
+            commands=self.commands.of(number, context or self.wanted[0], gaps) if known and inference else [],
             reason=self.headlines.reason(number),
             weights_alone=model["anatomy_grade"] != "unknown" and (model["parameter_count"] or 0) * 2,
             short_context=bool(model["max_context_tokens"] and model["max_context_tokens"] < self.wanted[0]),
@@ -274,6 +275,12 @@ class ModelPages:
         context, _length = self.opening(model)
         known = any(self.book.is_known(number, s) for s in self.inference.get(context, []))
         return self.headlines.answers.badge(number, context) if known else None, known
+
+    def _gaps(self, model_id: str, container: dict | None) -> dict[str, str]:
+        """What commands are told of what a model sees with: its figures are of text, and where they leave its tower out it is left out, too."""
+        is_counted = self.held["seeing"].get(model_id)
+        leaves_tower = (container and container["is_text_alone"]) or is_counted is False
+        return ({} if is_counted is None else NO_IMAGES) | (TEXT_ALONE if leaves_tower else {})
 
     def is_told(self, number: int) -> bool:
         """Whether there is a number to tell of a model: a total, a pipeline's parts, or a shape that the calculator can ask."""

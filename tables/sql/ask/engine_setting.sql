@@ -120,7 +120,7 @@ CREATE OR REPLACE MACRO static_share_needed(footprint, held, capacity, reserve_m
 CREATE OR REPLACE MACRO inputs_needed(footprint) AS CASE
     WHEN starts_with(footprint.engine_id, 'vllm') AND coalesce(footprint.sees, false)
         THEN '--limit-mm-per-prompt ''{"image": ' || coalesce(footprint.images, 0) || ', "video": 0}'''
-    WHEN footprint.engine_id = 'llama.cpp' AND footprint.phase_id = 'inference' AND footprint.has_uncounted_tower
+    WHEN footprint.engine_id = 'llama.cpp' AND footprint.phase_id = 'inference' AND NOT footprint.has_counted_tower
         AND coalesce(footprint.program, 'llama.cpp') = 'llama.cpp' THEN '--no-mmproj'
 END;
 
@@ -145,7 +145,7 @@ CREATE OR REPLACE MACRO cache_needed(footprint) AS CASE
     WHEN starts_with(footprint.engine_id, coalesce(footprint.program, '')) THEN footprint.kv_setting
 END;
 
--- All of these: footprint with has_windows, sees, has_uncounted_tower and vocab_size of its model beside, data_setting,
+-- All of these: footprint with has_windows, sees, has_counted_tower and vocab_size of its model beside, data_setting,
 -- expert_setting and context_setting of its engine (data_parallel_rule), kv_setting of its cache (kv_dtype), card as
 -- card_row has it.
 CREATE OR REPLACE MACRO engine_setting(footprint, card, constants) AS iif(footprint.total_bytes IS NULL, NULL,

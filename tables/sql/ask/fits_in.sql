@@ -104,14 +104,14 @@ fit_judged AS (
 fit_windowed AS (
     SELECT DISTINCT layer.model_id FROM attention_layer AS layer WHERE layer.window_tokens IS NOT NULL
 ),
-fit_sees AS (SELECT DISTINCT layer.model_id FROM attention_layer AS layer WHERE layer.component = 'vision'),
 -- (asked once: each subquery is planned as a join of its own)
 fit_told AS (
-    SELECT judged.*, judged.model_id IN (FROM fit_windowed) AS has_windows, judged.model_id IN (FROM fit_sees) AS sees,
-        judged.model_id IN (FROM uncounted_tower) AS has_uncounted_tower,
+    SELECT judged.*, judged.model_id IN (FROM fit_windowed) AS has_windows,
+        seeing.model_id IS NOT NULL AS sees, seeing.has_counted_tower,
         model.vocab_size, model.max_context_tokens AS model_context_tokens, sharing.data_setting,
         sharing.expert_setting, sharing.context_setting
     FROM fit_judged AS judged LEFT JOIN model ON model.model_id = judged.model_id
+    LEFT JOIN seeing_model AS seeing ON seeing.model_id = judged.model_id
     LEFT JOIN data_parallel_rule AS sharing ON sharing.engine_id = judged.engine_id
 )
 SELECT

@@ -6,17 +6,16 @@
 
 CREATE OR REPLACE MACRO fits_on(gpu_id, {parameters}) AS TABLE
 WITH card_asked AS (SELECT gpu_id::VARCHAR AS gpu_id),
-seeing AS (SELECT DISTINCT layer.model_id FROM attention_layer AS layer WHERE layer.component = 'vision'),
 windowed AS (SELECT DISTINCT layer.model_id FROM attention_layer AS layer WHERE layer.window_tokens IS NOT NULL),
 scenario_asked AS (SELECT {arguments}),
 -- (asked once: each subquery is planned as a join of its own)
 answered AS (
     SELECT told.*, model.vocab_size, running_format(model, told.dtype_id) AS running_format,
-        told.model_id IN (FROM windowed) AS has_windows, told.model_id IN (FROM seeing) AS sees,
-        told.model_id IN (FROM uncounted_tower) AS has_uncounted_tower,
+        told.model_id IN (FROM windowed) AS has_windows, seeing.model_id IS NOT NULL AS sees, seeing.has_counted_tower,
         sharing.data_setting, sharing.expert_setting, sharing.context_setting, kv, kv.setting AS kv_setting
     FROM footprints_in('scenario_asked', phase_id, is_plain := {is_plain}, is_usual := {is_usual}) AS told
     LEFT JOIN model ON model.model_id = told.model_id
+    LEFT JOIN seeing_model AS seeing ON seeing.model_id = told.model_id
     LEFT JOIN data_parallel_rule AS sharing ON sharing.engine_id = told.engine_id
     LEFT JOIN kv_dtype AS kv ON kv.kv_dtype_id = told.kv_dtype_id
 ),

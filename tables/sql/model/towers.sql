@@ -87,10 +87,13 @@ SELECT
     END::BIGINT AS largest_image_tokens
 FROM tiled;
 
--- Models that see, of whose tower nobody counted what llama.cpp sets aside for it.
-CREATE OR REPLACE TABLE uncounted_tower AS
-SELECT DISTINCT layer.model_id
-FROM attention_layer AS layer
-LEFT JOIN tower_struct USING (model_id)
-WHERE layer.component = 'vision' AND (tower_struct.tower.component IS DISTINCT FROM 'vision'
-    OR tower_struct.tower.graph IS NULL);
+-- Models that see, and whether anybody counted what llama.cpp sets aside for their tower.
+CREATE OR REPLACE TABLE seeing_model AS
+WITH seeing AS (
+    SELECT model_id FROM attention_layer WHERE component = 'vision'
+    UNION
+    SELECT model_id FROM tower WHERE component = 'vision'
+)
+SELECT seeing.model_id, coalesce(tower.component = 'vision' AND tower.graph IS NOT NULL, false) AS has_counted_tower
+FROM seeing
+LEFT JOIN tower_struct USING (model_id);

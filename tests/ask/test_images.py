@@ -1,0 +1,66 @@
+"""What is asked of a model that sees: images in a prompt, their size, and what is told where nobody asks."""
+
+from __future__ import annotations
+
+from tests.few import COPIES, SEEING, TEXT
+
+
+def total(told, dtype="gguf-q4_k_m"):
+    return next(row["total_bytes"] for row in told["formats"] if row["dtype_id"] == dtype)
+
+
+def test_images_take_more_where_they_are_larger_than_what_is_set_aside(ask_json):
+    """llama.cpp warms a tower of Qwen's up with 1,472 × 1,472 pixels, which smaller images run in."""
+    asked = ("fits", SEEING, "--gpu", "rtx-4090", "--format", "Q4_K_M", "--context", "16k")
+    none, small, large = (
+        total(ask_json(*asked, *more))
+        for more in ((), ("--images", "2"), ("--images", "1", "--image-size", "2048x2048"))
+    )
+    assert none == small
+    assert round((large - small) / 2**20, 1) == round((453_246_976 - 234_148_096) / 2**20, 1)
+
+
+def test_the_command_of_vllm_names_as_many_images_as_are_counted(ask_json):
+    asked = ("fits", SEEING, "--gpu", "rtx-4090", "--format", "bf16", "--context", "8k")
+    alone, seeing = (
+        next(line["command"] for line in ask_json(*asked, *more)["commands"] if line["engine"] == "vLLM")
+        for more in ((), ("--images", "2"))
+    )
+    assert '{"image": 0, "video": 0}' in alone and '{"image": 2, "video": 0}' in seeing
+
+
+def test_no_command_is_pasted_that_runs_text_alone(ask_json):
+    told = ask_json("fits", SEEING, "--gpu", "rtx-4090", "--images", "1")
+    assert told["commands"]
+    assert not any("convert_hf_to_gguf" in line["command"] for line in told["commands"])
+    assert not any("text-generation" in line["command"] for line in told["commands"])
+
+
+def test_a_person_is_told_what_was_counted(ask):
+    _status, out, _problem = ask("fits", SEEING, "--gpu", "rtx-4090")
+    assert "Counted with text alone" in out and "--images 1" in out
+    _status, out, _problem = ask("fits", SEEING, "--gpu", "rtx-4090", "--images", "3", "--image-size", "640x480")
+    assert "with 3 images of 640 × 480 pixels among them" in out and "Counted with text alone" not in out
+
+
+def test_bad_questions_about_images(ask):
+    for more, said in (
+        ((TEXT, "--images", "1"), "nothing says that its files hold what sees them"),
+        ((SEEING, "--images", "0"), "starts at 1"),
+        ((SEEING, "--image-size", "640"), "is no size of an image"),
+        ((SEEING, "--image-size", "0x4"), "is no size of an image"),
+        ((SEEING, "--images", "1", "--phase", "lora"), "--images is of inference"),
+        ((SEEING, "--images", "1", "--seconds", "9"), "--images or --seconds"),
+    ):
+        status, _out, problem = ask("fits", *more, "--gpu", "rtx-4090")
+        assert status == 2 and said in problem, (more, problem)
+
+
+def test_a_file_of_gguf_is_answered_with_the_second_one_that_sees(ask_json):
+    own, copy = (ask_json("fits", name, "--gpu", "rtx-4090", "--images", "1") for name in (SEEING, COPIES[0]))
+    assert total(own) == total(copy) and {row["engine_id"] for row in copy["formats"]} == {"llama.cpp"}
+
+
+def test_images_that_fill_the_context_are_no_answer(ask):
+    status, out, _problem = ask("fits", SEEING, "--gpu", "rtx-4090", "--images", "40", "--context", "8k")
+    assert status == 3 and "more than the context" in out
