@@ -85,7 +85,7 @@ _COMPILED = tuple((program, what, re.compile(pattern)) for program, what, patter
 _OLLAMA = re.compile(r"ollama\[\d+\]:|source=\w+\.go:\d+")
 # the words that any line of interest has: most lines of a log have none
 _MARKS = re.compile(
-    r"took|take|KV|model=|args|loaded meta|_memory|peak|blocks|graph|ServerArgs|Load weight|context_len|buffer size|general\.name|ftype|file type|build|n_ctx|flash_attn|Detected MTP|msg=|memory  |sglang|LLM engine|type_k"
+    r"took|take|KV|model=|args|loaded meta|_memory|peak|blocks|graph|ServerArgs|Load weight|context_len|buffer size|general\.name|ftype|file type|build|n_ctx|flash_attn|Detected MTP|msg=|memory  |sglang|LLM engine|type_k|model size"
 )
 _SEES = "SELECT count(*) > 0 FROM tower WHERE model_id = $id AND component = 'vision'"
 _POWERS = {"B": 0, "K": 1, "M": 2, "G": 3, "T": 4}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.few import LARGE, SEEING, SMALL, SEEING, TEXT
+from tests.few import LARGE, SEEING, SMALL, TEXT
 
 # kserve/kserve pull 4470 (engine, model) and gateway-api-inference-extension pull 550 (memory): two runs, in vLLM's words of 0.8
 VLLM_08 = """\
