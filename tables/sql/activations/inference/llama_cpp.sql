@@ -7,8 +7,9 @@
 --   scores   without flash attention: micro-batch × 4 × ((heads + 1) × context + 4 × hidden), 6 × hidden where blocks
 --       are parallel
 --   several GPUs: four copies of masks and of what goes from one to the next, kept all the while
---   tower    of a model that sees a buffer of its own, reserved while it loads (for the image that it warms up with) and
---       kept, larger where a larger image is read: 4 × tokens × elements of its graph per token, + masks × tokens²
+--   tower    of a model that sees a buffer of its own, reserved while it loads (for the image that it warms up
+--       with) and kept, larger where a larger image is read: 4 × tokens × elements of its graph per token, + masks ×
+--       tokens²
 --
 -- Units: bytes per GPU. Sources: measured-rows (llama.cpp logs), llama-cpp-graph (llama.cpp's own account of the
 --   buffers of its graphs, tests/oracle/compute_buffer.csv), llama-cpp-tower (the same of towers, tower_buffer.csv).
@@ -93,4 +94,5 @@ CREATE OR REPLACE MACRO graph_tokens(tower, scenario) AS greatest(
         greatest(graph_image_tokens(tower, scenario), tower.graph.pass_tokens)), 0));
 
 CREATE OR REPLACE MACRO tower_buffer_bytes_llama_cpp(tower, tokens) AS coalesce(
-    4 * tokens * tower.graph.token_elements + tokens * tokens * tower.graph.mask_bytes_each + tower.graph.sound_bytes, 0);
+    4 * tokens * tower.graph.token_elements + tokens * tokens * tower.graph.mask_bytes_each
+        + tower.graph.sound_bytes, 0);
