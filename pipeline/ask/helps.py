@@ -93,7 +93,7 @@ def smaller_of(almanac: Almanac, model: Model) -> list[str]:
 
 
 def commands_of(
-    almanac: Almanac, model: Model, card: Card, told: list[Row], count: int, *, with_images: bool = False = False
+    almanac: Almanac, model: Model, card: Card, told: list[Row], count: int, *, with_images: bool = False
 ) -> list[dict[str, str]]:
     """Of each engine the command for its best format that fits; none for a model that no command runs. With images none that runs text alone:
     what is converted for one question is the text, and a pipeline that generates text takes no image."""
