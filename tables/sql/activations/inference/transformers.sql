@@ -251,9 +251,17 @@ CREATE OR REPLACE MACRO needs_mask(model, scenario) AS
             OR scenario.ways.mask_bytes_each > 0)
         AND scenario.attention <> 'eager' AND model.has_flash_attention AND NOT is_encoder(model);
 
-CREATE OR REPLACE MACRO mask_bytes(model, scenario) AS iif(needs_mask(model, scenario),
-    scenario.context_tokens::DOUBLE * scenario.context_tokens * iif(scenario.attention = 'masked', scenario.sequences,
-        1), 0);
+-- A decoder's class with windows that was made an encoder has a mask for the windows and one for the whole context,
+-- whatever the length: no kernel knows either without.
+CREATE OR REPLACE MACRO has_masks_of_encoder(model) AS is_encoder(model) AND model.shortest_window IS NOT NULL
+    AND caches_unread(model);
+
+CREATE OR REPLACE MACRO mask_bytes(model, scenario) AS scenario.context_tokens::DOUBLE * scenario.context_tokens * CASE
+    WHEN has_masks_of_encoder(model) THEN 2
+    WHEN NOT needs_mask(model, scenario) THEN 0
+    WHEN scenario.attention = 'masked' THEN scenario.sequences
+    ELSE 1
+END;
 
 CREATE OR REPLACE MACRO masked_attention_bytes(model, scenario) AS
     iif(needs_mask(model, scenario), (1 + scenario.compute_bytes) * mask_bytes(model, scenario)
