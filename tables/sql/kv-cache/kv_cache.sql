@@ -29,8 +29,8 @@ CREATE OR REPLACE MACRO read_tokens(layer, scenario) AS iif(layer.mechanism = 'c
     least(scenario.context_tokens, coalesce(layer.window_tokens, scenario.context_tokens)))
         / scenario.decode_context_parallel;
 
--- elements of one token: decoders that were made encoders cache too where the class is Transformers', which is not asked
--- whether anything reads them again
+-- elements of one token: a decoder that was made an encoder caches too where the class is Transformers', though nothing
+-- reads them again
 CREATE OR REPLACE MACRO cached_elements(layer, scenario) AS layer.elements_per_token
     + iif(scenario.reads_prompt = 'whole', layer.unread_elements, 0);
 
@@ -40,7 +40,8 @@ CREATE OR REPLACE MACRO caches_unread(model) AS
 CREATE OR REPLACE MACRO kv_cache_bytes(model, scenario) AS try_cast(ceil(
     scenario.rank_sequences * scenario.kv_element_bits / 8.0
         * coalesce(list_sum(list_transform(model.caches, lambda layer:
-        layer.layer_count * cached_elements(layer, scenario) * kv_share(layer, scenario) * read_tokens(layer, scenario))), 0)
+        layer.layer_count * cached_elements(layer, scenario) * kv_share(layer, scenario)
+            * read_tokens(layer, scenario))), 0)
 ) AS BIGINT);
 
 -- the window that the engine's cache makes use of; null where it holds the whole context
