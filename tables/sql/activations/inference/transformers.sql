@@ -158,6 +158,12 @@ CREATE OR REPLACE MACRO disentangled_attention_bytes(model, scenario) AS scenari
             + 2 * scenario.sequences * told_positions(model, scenario) * model.hidden_size)
 ) + 8 * scenario.context_tokens * (step_tokens(scenario) + 3 * scenario.context_tokens);
 
+-- Whether a layer runs without a mask: Transformers repeats keys and values where there is one, and a fused kernel takes
+-- them in fp32 too.
+CREATE OR REPLACE MACRO has_unmasked_layer(model, scenario) AS scenario.attention <> 'masked'
+    AND NOT has_masks_of_encoder(model) AND coalesce(list_bool_or(list_transform(model.mixers,
+        lambda layer: coalesce(layer.window_tokens > scenario.context_tokens, true))), true);
+
 CREATE OR REPLACE MACRO is_eager(model, scenario) AS
     NOT has_broadcast_heads(model)
         AND (scenario.attention = 'eager' OR scenario.ways.attends_unfused OR NOT model.has_flash_attention);
@@ -167,6 +173,7 @@ CREATE OR REPLACE MACRO attention_bytes(model, scenario) AS CASE
     WHEN model.attention_form = 'disentangled' THEN disentangled_attention_bytes(model, scenario)
     WHEN is_eager(model, scenario) THEN eager_attention_bytes(model, scenario)
     WHEN model.has_grouped_heads AND scenario.compute_bytes = 4 AND expanded_latent_elements(model) = 0
+            AND has_unmasked_layer(model, scenario)
         THEN math_attention_bytes(model, scenario)
     ELSE latent_attention_bytes(model, scenario)
 END;
