@@ -88,8 +88,9 @@ CREATE OR REPLACE MACRO gathered_at_end(model, scenario, stage) AS CASE scenario
         WHEN model.is_head_tied THEN stage.head * (scenario.gather_bytes_each + scenario.made_bytes_each)
             + stage.tied * 2 * scenario.made_bytes_each
             -- (reduced in 16 bits, the shard in fp32 is made when these are gone)
-            - iif(NOT scenario.is_adapter AND gradient_bytes_each(scenario) > scenario.reduce_bytes_each, stage.head
-                * gradient_bytes_each(scenario) / scenario.gradient_shards, 0)
+            - iif(scenario.precision = 'mixed' AND NOT scenario.is_adapter AND scenario.offload = 'none'
+                AND gradient_bytes_each(scenario) > scenario.reduce_bytes_each,
+                stage.head * gradient_bytes_each(scenario) / scenario.gradient_shards, 0)
             + scenario.unit_elements * scenario.reduce_bytes_each
         WHEN scenario.is_root_whole THEN (stage.head + stage.embedding) * scenario.made_bytes_each + greatest(
             (stage.head + stage.embedding) * scenario.gather_bytes_each + scenario.unit_elements
