@@ -87,7 +87,7 @@ def layer_types(fields: Fields, layers: int, *names: str, known: Sequence[str]) 
 
 
 def is_causal(fields: Fields) -> bool:
-    """False where a decoder was turned into an encoder, which then caches nothing.
+    """False where a decoder was turned into an encoder, which reads nothing of a cache.
 
     A class with a head over the vocabulary that sees all of its prompt at once still writes on, and caches (PaliGemma).
     """

@@ -49,7 +49,7 @@ MECHANISMS = (
     "mla",  # one latent per token
     "cross",  # keys and values of the encoder's output, not of generated tokens
     "shared",  # reads another layer's cache, adds none
-    "bidirectional",  # an encoder's attention: nothing is cached
+    "bidirectional",  # an encoder's attention: nothing is cached that is read again
     "recurrent",  # a state of constant size (Mamba, gated delta, RG-LRU, short convolution)
 )
 
@@ -98,7 +98,7 @@ class AttentionLayer:
     """A group of layers whose token mixers are alike. `kind` is unique in a model (`full`, `sliding`, `full-2`...).
 
     `elements_per_token`: elements that ONE layer caches per token (2 × kv_heads × head_dim; kv_lora_rank + rope for a
-    latent; 0 where nothing grows). `state_elements`, `conv_state_elements`: elements of ONE layer per sequence,
+    latent; 0 where nothing grows). Of a bidirectional layer: those that a decoder's class caches all the same. `state_elements`, `conv_state_elements`: elements of ONE layer per sequence,
     independent of length. `state_dtype_id` is the precision frameworks keep the recurrent state in.
 
     Recurrent layers: `recurrence` is one of RECURRENCES or None where the code was not read. A state is

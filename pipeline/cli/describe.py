@@ -72,7 +72,7 @@ def describe(anatomy: Anatomy) -> str:
         lines.append("  the head is the embedding")
     lines += ["", "cache", *(_cache(layer) for layer in anatomy.attention)]
     growing = sum(
-        a.layer_count * a.elements_per_token for a in anatomy.attention if a.mechanism not in ("sliding", "cross")
+        a.layer_count * a.elements_per_token for a in anatomy.attention if a.mechanism not in ("sliding", "cross", "bidirectional")
     )
     if growing:
         lines.append(f"  every further token takes {growing:,} elements, {growing * _BYTES:,} bytes at 16 bits")
@@ -86,7 +86,8 @@ def _cache(layer: AttentionLayer) -> str:
     held = []
     if layer.elements_per_token:
         reach = f" of the last {layer.window_tokens:,}" if layer.window_tokens else ""
-        held.append(f"{layer.elements_per_token:,} elements per token{reach}")
+        unread = ", in Transformers alone" if layer.mechanism == "bidirectional" else ""
+        held.append(f"{layer.elements_per_token:,} elements per token{reach}{unread}")
     if layer.state_elements:
         width = layer.state_dtype_id or "the model's dtype"
         held.append(f"a state of {layer.state_elements:,} in {width}")

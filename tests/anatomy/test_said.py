@@ -166,7 +166,7 @@ def test_a_gate_that_is_said_by_itself_is_there():
 
 
 def test_a_model_that_sees_its_whole_prompt_and_writes_on_has_a_cache():
-    """PaliGemma says that its text is bidirectional: real code still keeps keys and values of every token. A bare encoder keeps none."""
+    """PaliGemma says that its text is bidirectional: real code still keeps keys and values of every token. So does a bare encoder's."""
     default = class_defaults()["paligemma"]
     text = {
         "hidden_size": 2048,
@@ -182,7 +182,9 @@ def test_a_model_that_sees_its_whole_prompt_and_writes_on_has_a_cache():
         assert sum(layer.layer_count * layer.elements_per_token for layer in found.attention) == 9_216
     gemma = class_defaults()["gemma3_text"] | {"use_bidirectional_attention": True}
     encoder = read_config(gemma | {"architectures": ["Gemma3TextModel"]})
-    assert not any(layer.elements_per_token for layer in encoder.attention)
+    assert {(layer.mechanism, layer.elements_per_token) for layer in encoder.attention} == {
+        ("bidirectional", 2 * gemma["num_key_value_heads"] * gemma["head_dim"])
+    }
     writer = read_config(gemma | {"architectures": ["Gemma3ForCausalLM"]})
     assert {layer.window_tokens for layer in writer.attention} == {None, gemma["sliding_window"] // 2 + 1}
 

@@ -177,9 +177,9 @@ def test_heads_that_cannot_be_shared():
         read_config(LLAMA_8B | {"num_attention_heads": 24, "num_key_value_heads": 8})
 
 
-def test_an_encoder_made_of_a_decoder_caches_nothing():
+def test_an_encoder_made_of_a_decoder_is_told_by_what_its_class_caches_all_the_same():
     (layer,) = read_config(LLAMA_8B | {"model_type": "qwen2", "is_causal": False}).attention
-    assert (layer.mechanism, layer.elements_per_token) == ("bidirectional", 0)
+    assert (layer.mechanism, layer.elements_per_token) == ("bidirectional", 2 * 8 * 128)
 
 
 def test_falcon_40b_needs_its_eight_heads_only():

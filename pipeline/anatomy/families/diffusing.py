@@ -51,4 +51,5 @@ def sdar(fields: Fields) -> Anatomy:
 
 
 def _named(fields: Fields, anatomy: Anatomy) -> Anatomy:
-    return replace(anatomy, model_type=fields.text("model_type"))
+    uncached = tuple(replace(layer, elements_per_token=0) for layer in anatomy.attention)
+    return replace(anatomy, model_type=fields.text("model_type"), attention=uncached)

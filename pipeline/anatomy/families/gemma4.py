@@ -90,7 +90,7 @@ def attend(decoder: Decoder, fields: Fields, types: list[str], own: int, window:
             kv_head_count=kv_heads,
             head_dim=dim,
             value_head_dim=dim,
-            elements_per_token=2 * kv_heads * dim if owns and writes else 0,
+            elements_per_token=2 * kv_heads * dim if owns else 0,
             window_tokens=window if kind == SLIDING else None,
             has_qk_norm=True,
         )

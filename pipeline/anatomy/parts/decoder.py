@@ -115,7 +115,7 @@ class Decoder(Builder):
             self.norm(layers, query, bias=qk_norm_bias)
             self.norm(layers, key, bias=qk_norm_bias)
         if not causal:
-            mechanism, cached = "bidirectional", 0
+            mechanism = "bidirectional"
         mechanism = mechanism or ("sliding" if window else "full")
         self.mixer(
             kind=mechanism,

@@ -27,9 +27,9 @@ CREATE OR REPLACE MACRO recurrent_parts(model, scenario) AS
         'kept': recurrent_bytes(layer, 'kept', scenario)::DOUBLE,
         'gradients': recurrent_bytes(layer, 'backward', scenario)::DOUBLE});
 
--- beside the layer's input, the residual and the embeddings
+-- beside the layer's input, the residual and the embeddings, and what else the class has names for (residual_extra)
 CREATE OR REPLACE MACRO recurrent_prefill_bytes(model, scenario) AS iif(len(coalesce(model.recurrences, [])) = 0, 0,
-    step_tokens(scenario) * (3 * scenario.compute_bytes * model.hidden_size
+    step_tokens(scenario) * ((3 + model.residual_extra) * scenario.compute_bytes * model.hidden_size
         + list_max(list_transform(model.recurrences, lambda layer: recurrent_bytes(layer, 'prefill', scenario)))));
 
 CREATE OR REPLACE MACRO has_unknown_recurrence(model) AS coalesce(list_bool_or(list_transform(model.caches,

@@ -58,7 +58,7 @@ recipe AS (
         tensor_parallel, is_sequence_parallel,
         has_fused_kernels, repeats_keys, joins_projections, prepares_base, packed_adapter_bytes,
         keeps_alternate_products, engine_norm_form,
-        dtype_id = 'fp16' AS is_half
+        dtype_id = 'fp16' AS is_half, has_fp32_biases(part) AS has_fp32_biases
     FROM part
     WHERE phase_id <> 'inference' AND unknown_reason IS NULL
 ),
@@ -102,6 +102,7 @@ step AS (
         AND recipe.has_fused_kernels = scenario.has_fused_kernels AND recipe.repeats_keys = scenario.repeats_keys
         AND recipe.joins_projections = scenario.joins_projections
         AND recipe.is_half = (scenario.dtype_id = 'fp16') AND recipe.prepares_base = scenario.prepares_base
+        AND recipe.has_fp32_biases = has_fp32_biases(scenario)
         AND recipe.packed_adapter_bytes IS NOT DISTINCT FROM scenario.packed_adapter_bytes
         AND recipe.keeps_alternate_products = scenario.keeps_alternate_products
         AND recipe.engine_norm_form IS NOT DISTINCT FROM scenario.engine_norm_form

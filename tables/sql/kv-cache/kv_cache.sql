@@ -7,6 +7,8 @@
 --   encoder's tokens: as many as the context, or the window that the encoder reads whatever it is asked.
 -- Sources: arithmetic over attention_layer (every layer's own window); engine_memory.csv for what an engine's allocator
 --   sets aside (cells, and how much of a window), engine_window.csv for the architectures whose windows it knows.
+--   transformers-5.23.0 for encoders with a decoder's class (use_cache is true unless it is told otherwise, as
+--   sentence-transformers does by itself since 6.2: without it the cache is not there).
 --   Transformers keeps repeated heads where it repeats them before it caches them, LitGPT before 0.5.5 always
 --   (keeps_all_heads).
 -- Tensor parallelism divides the heads, never below one a GPU; a latent is held whole by every rank. Pipelines and
@@ -27,10 +29,19 @@ CREATE OR REPLACE MACRO read_tokens(layer, scenario) AS iif(layer.mechanism = 'c
     least(scenario.context_tokens, coalesce(layer.window_tokens, scenario.context_tokens)))
         / scenario.decode_context_parallel;
 
+-- elements of one token: a decoder that was made an encoder caches too where the class is Transformers', though nothing
+-- reads them again
+CREATE OR REPLACE MACRO cached_elements(layer, scenario) AS layer.elements_per_token
+    + iif(scenario.reads_prompt = 'whole', layer.unread_elements, 0);
+
+CREATE OR REPLACE MACRO caches_unread(model) AS
+    coalesce(list_bool_or(list_transform(model.caches, lambda layer: layer.unread_elements > 0)), false);
+
 CREATE OR REPLACE MACRO kv_cache_bytes(model, scenario) AS try_cast(ceil(
     scenario.rank_sequences * scenario.kv_element_bits / 8.0
         * coalesce(list_sum(list_transform(model.caches, lambda layer:
-        layer.layer_count * layer.elements_per_token * kv_share(layer, scenario) * read_tokens(layer, scenario))), 0)
+        layer.layer_count * cached_elements(layer, scenario) * kv_share(layer, scenario)
+            * read_tokens(layer, scenario))), 0)
 ) AS BIGINT);
 
 -- the window that the engine's cache makes use of; null where it holds the whole context
@@ -52,7 +63,7 @@ CREATE OR REPLACE MACRO cached_copies(layer, model, scenario) AS iif(layer.kv_he
 CREATE OR REPLACE MACRO kv_padding_bytes(model, scenario) AS try_cast(ceil(
     scenario.rank_sequences * scenario.kv_element_bits / 8.0
         * coalesce(list_sum(list_transform(model.caches, lambda layer:
-        layer.layer_count * layer.elements_per_token * kv_share(layer, scenario)
+        layer.layer_count * cached_elements(layer, scenario) * kv_share(layer, scenario)
             * greatest(0, iif(layer.mechanism = 'cross', 0,
             reserved_tokens(layer, model, scenario) * cached_copies(layer, model, scenario)
                 - read_tokens(layer, scenario))))), 0)

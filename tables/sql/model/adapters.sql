@@ -56,5 +56,8 @@ SELECT
     coalesce(sum(matrices * (in_features + out_features)) FILTER (operator = 'expert'), 0)::BIGINT
         AS lora_routed_elements,
     coalesce(sum(matrices * in_features) FILTER (is_beside_experts), 0)::BIGINT AS lora_beside_input_sum,
-    coalesce(sum(matrices) FILTER (is_beside_experts), 0)::BIGINT AS lora_beside_module_count
+    coalesce(sum(matrices) FILTER (is_beside_experts), 0)::BIGINT AS lora_beside_module_count,
+    -- biases in layers: of linear layers, and of norms whose weights and biases are not one role
+    coalesce(sum(matrices * out_features) FILTER (role = 'bias' AND is_of_text AND layer_count > 1), 0)::BIGINT
+        AS layer_bias_sum
 FROM target GROUP BY model_id;

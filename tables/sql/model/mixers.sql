@@ -12,7 +12,10 @@ CREATE OR REPLACE TEMP TABLE mixer_shape AS
 SELECT
     model_id,
     list({
-        'mechanism': mechanism, 'layer_count': layer_count, 'elements_per_token': elements_per_token,
+        'mechanism': mechanism, 'layer_count': layer_count,
+        'elements_per_token': iif(mechanism = 'bidirectional', 0, elements_per_token),
+        -- cached by a decoder's class, though nothing reads them again
+        'unread_elements': iif(mechanism = 'bidirectional', elements_per_token, 0),
         'window_tokens': window_tokens,
         'kv_head_count': kv_head_count, 'state_elements': state_elements, 'conv_state_elements': conv_state_elements,
         'state_bytes_each': iif(state_dtype_id IN ('bf16', 'fp16'), 2, 4)

@@ -33,6 +33,7 @@ WITH code AS (
         coalesce(are_experts_adapted, true) AS are_experts_adapted,
         coalesce(runs_all_experts, false) AS runs_all_experts,
         coalesce(has_prompt_logits, false) AS has_prompt_logits,
+        coalesce(has_window_mask, false) AND shortest_window IS NULL AS has_window_mask,
         coalesce(has_own_code, false) AS has_own_code
     FROM model JOIN census USING (model_id) LEFT JOIN mixer_shape USING (model_id) LEFT
         JOIN implementation USING (model_type)

@@ -63,9 +63,11 @@ CREATE OR REPLACE MACRO servers_asked(scenario, constants) AS
         AND scenario.gpu_count % constants.server_gpu_count = 0, scenario.gpu_count // constants.server_gpu_count, 1);
 
 -- The versions that the answer holds for. (An engine of which no version is told is its name alone.)
-CREATE OR REPLACE MACRO answers_for(scenario, run) AS coalesce(
+CREATE OR REPLACE MACRO answers_for(model, scenario, run) AS coalesce(
     iif(scenario.decode_context_parallel > 1, run.sharing.context_holds_for, NULL),
-    iif(scenario.program IS NULL, run.name || coalesce(' ' || run.engine_version, ''), scenario.program_holds_for));
+    iif(scenario.program IS NULL, run.name || coalesce(' ' || run.engine_version, ''), scenario.program_holds_for)
+        || iif(scenario.phase_id = 'inference' AND run.reads_prompt = 'whole' AND caches_unread(model),
+            ', use_cache not set to false', ''));
 
 CREATE OR REPLACE MACRO in_training(asked, value) AS iif(asked.is_inference, NULL, value);
 
@@ -276,7 +278,7 @@ resolved AS (
         run.keeps_gradients OR coalesce(rule.keeps_gradients, false)
             OR scenario.gradient_accumulation > 1 OR scenario.pipeline_parallel > 1 AS has_standing_gradients,
         iif(stepping.steps_in_backward, 4 * stepping.step_largest_fp32_copies, 0) AS stepping_bytes_each,
-        answers_for(scenario, run) AS holds_for, has_adapted_experts(model, scenario) AS has_adapted_experts, run.ways,
+        answers_for(model, scenario, run) AS holds_for, has_adapted_experts(model, scenario) AS has_adapted_experts, run.ways,
         constants.loss_chunks, constants.unsloth_chunk_logits, constants.unsloth_chunk_rows_least,
         constants.unsloth_chunk_rows_most, constants.unsloth_input_bytes_least, constants.unsloth_inputs_on_card,
         constants.trl_tile_tokens, constants.trl_tile_columns,

@@ -63,15 +63,18 @@ CREATE OR REPLACE MACRO gathered_second(model, scenario, sums) AS
         greatest(0, gathered_next(model, scenario) + step_tokens(scenario) * kept_by_one_layer(model, scenario, sums)
             - gradient_bytes(model.largest_layer_elements, scenario)), 0);
 
+-- elements of the head whose gradients are made first of all (embeddings per layer belong to no head: theirs come last)
+CREATE OR REPLACE MACRO made_head(model, stage) AS iif(model.is_head_tied, stage.tied, stage.head);
+
 -- While a layer is differentiated: its weights, and the gradients of the unit before it on their way.
 CREATE OR REPLACE MACRO gathered_at_backward(model, scenario, stage) AS CASE scenario.scheme
     WHEN 'fsdp2' THEN CASE
         WHEN scenario.pipeline_parallel > 1 THEN stage.resident * model.parameter_count
             * (scenario.gather_bytes_each + scenario.reduce_bytes_each)
         ELSE scenario.unit_elements * scenario.gather_bytes_each + iif(scenario.is_root_whole,
-            (stage.head + stage.embedding) * scenario.gather_bytes_each + stage.head * scenario.made_bytes_each
-                + scenario.unit_elements * scenario.reduce_bytes_each,
-            greatest(stage.head, scenario.unit_elements) * scenario.reduce_bytes_each) END
+            (stage.head + stage.embedding) * scenario.gather_bytes_each + made_head(model, stage)
+                * scenario.made_bytes_each + scenario.unit_elements * scenario.reduce_bytes_each,
+            greatest(made_head(model, stage), scenario.unit_elements) * scenario.reduce_bytes_each) END
     ELSE gathered_at_loss(model, scenario, stage)
 END;
 
@@ -81,8 +84,13 @@ CREATE OR REPLACE MACRO gathered_at_end(model, scenario, stage) AS CASE scenario
         WHEN scenario.pipeline_parallel > 1 THEN stage.resident * model.parameter_count
             * (scenario.gather_bytes_each + scenario.reduce_bytes_each)
             + scenario.unit_elements * scenario.reduce_bytes_each
-        -- both gradients of a tied embedding and their sum, the weights still there
-        WHEN model.is_head_tied THEN stage.head * (scenario.gather_bytes_each + 3 * scenario.made_bytes_each)
+        -- both gradients of a tied embedding and their sum, the weights still there; embeddings per layer have one
+        WHEN model.is_head_tied THEN stage.head * (scenario.gather_bytes_each + scenario.made_bytes_each)
+            + stage.tied * 2 * scenario.made_bytes_each
+            -- (reduced in 16 bits, the shard in fp32 is made when these are gone)
+            - iif(scenario.precision = 'mixed' AND NOT scenario.is_adapter AND scenario.offload = 'none'
+                AND gradient_bytes_each(scenario) > scenario.reduce_bytes_each,
+                stage.head * gradient_bytes_each(scenario) / scenario.gradient_shards, 0)
             + scenario.unit_elements * scenario.reduce_bytes_each
         WHEN scenario.is_root_whole THEN (stage.head + stage.embedding) * scenario.made_bytes_each + greatest(
             (stage.head + stage.embedding) * scenario.gather_bytes_each + scenario.unit_elements

@@ -56,6 +56,8 @@ CREATE OR REPLACE MACRO stage(share, flights, is_first, is_last, model, scenario
     'resident': iif(scenario.tensor_parallel * scenario.pipeline_parallel * scenario.expert_parallel = 1, 1.0,
         stage_elements(share, is_first, is_last, scenario.expert_parallel, model, scenario) / model.parameter_count),
     'head': is_last * iif(model.is_head_tied, model.input_elements, model.output_elements) / scenario.tensor_parallel,
+    'tied': is_last * iif(model.is_head_tied, least(model.input_elements, model.vocab_size::DOUBLE
+        * model.hidden_size), 0) / scenario.tensor_parallel,
     'embedding': is_first * iif(model.is_head_tied, 0, model.input_elements) / scenario.tensor_parallel
 };
 
@@ -102,7 +104,7 @@ CREATE OR REPLACE MACRO host_of(model, scenario, stage) AS ceil(
 CREATE OR REPLACE MACRO held_by(model, scenario, stage) AS {
     'share': stage.share, 'flights': stage.flights, 'is_first': stage.is_first, 'is_last': stage.is_last,
     'whole': stage.whole, 'resident': stage.resident,
-    'head': stage.head, 'embedding': stage.embedding, 'weights': weights_of(scenario, stage),
+    'head': stage.head, 'tied': stage.tied, 'embedding': stage.embedding, 'weights': weights_of(scenario, stage),
     'gradients': gradients_of(scenario, stage),
     'optimizer': optimizer_of(scenario, stage), 'adapters': adapters_of(scenario, stage),
     'host': host_of(model, scenario, stage), 'kept': kept_bytes(model, scenario, scenario.sums, stage)

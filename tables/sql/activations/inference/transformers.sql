@@ -110,6 +110,8 @@ CREATE OR REPLACE MACRO latent_attention_bytes(model, scenario) AS iif(expanded_
         + list_max(list_transform(model.mixers, lambda layer: layer.context_width))));
 
 -- (eager attention has a mask for the whole context and one for each window, whatever the length)
+CREATE OR REPLACE MACRO eager_masks(model) AS model.mask_count + iif(model.has_window_mask, 1, 0);
+
 CREATE OR REPLACE MACRO eager_attention_bytes(model, scenario) AS step_tokens(scenario) * (
     score_bytes_eager(model, scenario) * model.head_max * scenario.context_tokens
     + scenario.compute_bytes * iif(is_encoder(model) AND model.softmax_form = 'compute', 8 * model.hidden_size,
@@ -121,7 +123,7 @@ CREATE OR REPLACE MACRO eager_attention_bytes(model, scenario) AS step_tokens(sc
             + iif(scenario.ways.joins_while_loading, model.query_max + 3 * model.key_max, 0)
             + expanded_latent_elements(model)
             + iif(scenario.compute_bytes = 4, model.eager_hidden_32, model.eager_hidden_16) * model.hidden_size)
-    + iif(is_encoder(model), 0, model.mask_count * scenario.compute_bytes * scenario.context_tokens));
+    + iif(is_encoder(model), 0, eager_masks(model) * scenario.compute_bytes * scenario.context_tokens));
 
 -- PyTorch's written-out attention (math): scores and their softmax in fp32, the mask, and queries, keys and values
 -- repeated in fp32.
@@ -156,6 +158,12 @@ CREATE OR REPLACE MACRO disentangled_attention_bytes(model, scenario) AS scenari
             + 2 * scenario.sequences * told_positions(model, scenario) * model.hidden_size)
 ) + 8 * scenario.context_tokens * (step_tokens(scenario) + 3 * scenario.context_tokens);
 
+-- Whether a layer runs without a mask: Transformers repeats keys and values where there is one, and a fused kernel takes
+-- them in fp32 too.
+CREATE OR REPLACE MACRO has_unmasked_layer(model, scenario) AS scenario.attention <> 'masked'
+    AND NOT has_masks_of_encoder(model) AND coalesce(list_bool_or(list_transform(model.mixers,
+        lambda layer: coalesce(layer.window_tokens > scenario.context_tokens, true))), true);
+
 CREATE OR REPLACE MACRO is_eager(model, scenario) AS
     NOT has_broadcast_heads(model)
         AND (scenario.attention = 'eager' OR scenario.ways.attends_unfused OR NOT model.has_flash_attention);
@@ -165,6 +173,7 @@ CREATE OR REPLACE MACRO attention_bytes(model, scenario) AS CASE
     WHEN model.attention_form = 'disentangled' THEN disentangled_attention_bytes(model, scenario)
     WHEN is_eager(model, scenario) THEN eager_attention_bytes(model, scenario)
     WHEN model.has_grouped_heads AND scenario.compute_bytes = 4 AND expanded_latent_elements(model) = 0
+            AND has_unmasked_layer(model, scenario)
         THEN math_attention_bytes(model, scenario)
     ELSE latent_attention_bytes(model, scenario)
 END;
@@ -251,12 +260,20 @@ CREATE OR REPLACE MACRO needs_mask(model, scenario) AS
             OR scenario.ways.mask_bytes_each > 0)
         AND scenario.attention <> 'eager' AND model.has_flash_attention AND NOT is_encoder(model);
 
-CREATE OR REPLACE MACRO mask_bytes(model, scenario) AS iif(needs_mask(model, scenario),
-    scenario.context_tokens::DOUBLE * scenario.context_tokens * iif(scenario.attention = 'masked', scenario.sequences,
-        1), 0);
+-- Masks of all pairs of tokens, a byte each: that of windows; a class that makes it though no layer has a window has
+-- one that nobody reads. A decoder's class with windows that was made an encoder has one for the windows and one for
+-- the whole context, whatever the length: no kernel knows either without.
+CREATE OR REPLACE MACRO has_masks_of_encoder(model) AS is_encoder(model) AND model.shortest_window IS NOT NULL
+    AND caches_unread(model);
+
+CREATE OR REPLACE MACRO pairs_masked(scenario) AS scenario.context_tokens::DOUBLE * scenario.context_tokens
+    * iif(scenario.attention = 'masked', scenario.sequences, 1);
+
+CREATE OR REPLACE MACRO mask_bytes(model, scenario) AS pairs_masked(scenario) * iif(has_masks_of_encoder(model), 2,
+    iif(needs_mask(model, scenario), 1, 0) + iif(model.has_window_mask AND NOT is_eager(model, scenario), 1, 0));
 
 CREATE OR REPLACE MACRO masked_attention_bytes(model, scenario) AS
-    iif(needs_mask(model, scenario), (1 + scenario.compute_bytes) * mask_bytes(model, scenario)
+    iif(needs_mask(model, scenario), (1 + scenario.compute_bytes) * pairs_masked(scenario)
         + step_tokens(scenario) * scenario.compute_bytes * (3 * model.hidden_size + model.query_max
             * iif(model.has_grouped_heads AND model.kv_head_max > 1, 3, 1)), 0);
 
@@ -272,7 +289,7 @@ CREATE OR REPLACE MACRO layer_bytes_before_logits(model, scenario) AS
 -- masks.
 CREATE OR REPLACE MACRO scores_beside_bytes(model, scenario) AS iif(is_eager(model, scenario) AND NOT is_encoder(model),
     scenario.compute_bytes * step_tokens(scenario) * scenario.context_tokens * coalesce(iif(keeps_softmax(model), 2, 1)
-        * model.head_max + model.mask_count, 0), 0);
+        * model.head_max + eager_masks(model), 0), 0);
 
 CREATE OR REPLACE MACRO prefill_bytes_transformers(model, scenario, constants) AS greatest(
     greatest(step_tokens(scenario) * feed_forward_bytes_per_token(model, scenario)

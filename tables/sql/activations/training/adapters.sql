@@ -35,10 +35,20 @@ CREATE OR REPLACE MACRO kept_by_adapters(model, scenario) AS CASE
         END)
         + iif(scenario.has_adapter_dropout, adapted_inputs(model, scenario), 0)
         + kept_by_joined_adapters(model, scenario)
-        -- dora: what the base layer and the adapter give, for the magnitude's gradient
-        + iif(scenario.adapter = 'dora', (adapted_elements(model, scenario) - adapted_inputs(model, scenario))
-            * (scenario.compute_bytes + adapter_compute_bytes(scenario)), 0)
+        + kept_by_dora(model, scenario)
 END;
+
+-- DoRA: what the base layer and the adapter give, for the magnitude's gradient. What the base layer gives is less its
+-- bias, which makes it fp32 under autocast where the bias is.
+CREATE OR REPLACE MACRO has_fp32_biases(scenario) AS coalesce(scenario.adapter = 'dora', false)
+    AND scenario.precision = 'amp' AND scenario.compute_bytes = 2
+    AND (scenario.dtype_id = 'fp32' OR is_prepared(scenario));
+
+CREATE OR REPLACE MACRO kept_by_dora(model, scenario) AS iif(scenario.adapter = 'dora',
+    (adapted_elements(model, scenario) - adapted_inputs(model, scenario))
+        * (scenario.compute_bytes + adapter_compute_bytes(scenario))
+    + iif(scenario.has_fp32_biases, 2 * least(model.layer_bias_sum,
+        adapted_elements(model, scenario) - adapted_inputs(model, scenario)), 0), 0);
 
 -- An adapter of the head, per token: what it reads, and the product of its rank.
 CREATE OR REPLACE MACRO kept_by_head_adapter(model, scenario) AS iif(adapts_head(scenario),

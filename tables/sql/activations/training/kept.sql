@@ -161,10 +161,18 @@ CREATE OR REPLACE MACRO kept_by_head(model, scenario) AS
 CREATE OR REPLACE MACRO rope_bytes(model, scenario) AS
     scenario.context_tokens * 2 * model.head_dim_max * iif(scenario.precision = 'amp', 4, scenario.compute_bytes);
 
+-- What the convolutions before an encoder keep though they are frozen: its layers are recomputed, for which their input
+-- needs a gradient. (Under autocast the positions' sum and the last norm are in fp32.)
+CREATE OR REPLACE MACRO convolutions_kept(model, scenario) AS
+    iif(model.cross_layer_count > 0 AND scenario.is_adapter AND scenario.checkpointing = 'full',
+        iif(encoder_ratio(model, scenario) = 1, 0, model.hidden_size * encoder_ratio(model, scenario)
+            * (6 * scenario.compute_bytes + iif(scenario.precision = 'amp' AND scenario.compute_bytes = 2, 4, 0))), 0);
+
 -- stage: a pipeline stage. Logits and layers divide under tensor parallelism; norms with sequence parallelism only.
 CREATE OR REPLACE MACRO kept_bytes(model, scenario, sums, stage) AS
     step_tokens(scenario) * (kept_by_layers(model, scenario, sums) * stage.share * stage.flights + stage.is_last
-        * (kept_by_head(model, scenario) + sums.encoder_end)) + rope_bytes(model, scenario)
+        * (kept_by_head(model, scenario) + sums.encoder_end + convolutions_kept(model, scenario)))
+    + rope_bytes(model, scenario)
     + iif(scenario.is_autocast, 2 * (iif(scenario.checkpointing <> 'none', 0, cast_elements(model) * stage.share)
         + copied_head_elements(model, scenario)) / scenario.tensor_parallel, 0)
     -- (autocast's copy of a head that is not quantised)
