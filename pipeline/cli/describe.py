@@ -72,7 +72,9 @@ def describe(anatomy: Anatomy) -> str:
         lines.append("  the head is the embedding")
     lines += ["", "cache", *(_cache(layer) for layer in anatomy.attention)]
     growing = sum(
-        a.layer_count * a.elements_per_token for a in anatomy.attention if a.mechanism not in ("sliding", "cross", "bidirectional")
+        a.layer_count * a.elements_per_token
+        for a in anatomy.attention
+        if a.mechanism not in ("sliding", "cross", "bidirectional")
     )
     if growing:
         lines.append(f"  every further token takes {growing:,} elements, {growing * _BYTES:,} bytes at 16 bits")
