@@ -278,8 +278,8 @@ resolved AS (
         run.keeps_gradients OR coalesce(rule.keeps_gradients, false)
             OR scenario.gradient_accumulation > 1 OR scenario.pipeline_parallel > 1 AS has_standing_gradients,
         iif(stepping.steps_in_backward, 4 * stepping.step_largest_fp32_copies, 0) AS stepping_bytes_each,
-        answers_for(model, scenario, run) AS holds_for, has_adapted_experts(model, scenario) AS has_adapted_experts, run.ways,
-        constants.loss_chunks, constants.unsloth_chunk_logits, constants.unsloth_chunk_rows_least,
+        answers_for(model, scenario, run) AS holds_for, has_adapted_experts(model, scenario) AS has_adapted_experts,
+        run.ways, constants.loss_chunks, constants.unsloth_chunk_logits, constants.unsloth_chunk_rows_least,
         constants.unsloth_chunk_rows_most, constants.unsloth_input_bytes_least, constants.unsloth_inputs_on_card,
         constants.trl_tile_tokens, constants.trl_tile_columns,
         constants.trl_chunk_tokens, constants.trl_block_tokens,

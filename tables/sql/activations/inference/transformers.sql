@@ -158,8 +158,8 @@ CREATE OR REPLACE MACRO disentangled_attention_bytes(model, scenario) AS scenari
             + 2 * scenario.sequences * told_positions(model, scenario) * model.hidden_size)
 ) + 8 * scenario.context_tokens * (step_tokens(scenario) + 3 * scenario.context_tokens);
 
--- Whether a layer runs without a mask: Transformers repeats keys and values where there is one, and a fused kernel takes
--- them in fp32 too.
+-- Whether a layer runs without a mask: Transformers repeats keys and values where there is one, and a fused kernel
+-- takes them in fp32 too.
 CREATE OR REPLACE MACRO has_unmasked_layer(model, scenario) AS scenario.attention <> 'masked'
     AND NOT has_masks_of_encoder(model) AND coalesce(list_bool_or(list_transform(model.mixers,
         lambda layer: coalesce(layer.window_tokens > scenario.context_tokens, true))), true);
