@@ -31,6 +31,7 @@ from .scenarios import (
     formats_of,
     in_order,
     scenario_of,
+    sees,
     told_of,
     use_told,
 )
@@ -43,13 +44,6 @@ VIDEO = {
     "frames": 81,
 }  # that is asked of pipelines that make videos, as site/made.csv does
 WEIGHTS_ALONE = "SELECT weights_bytes FROM weight WHERE model_id = $id AND dtype_id = 'bf16'"
-SEES = """
-    SELECT count(*) > 0 FROM (SELECT model_id, component FROM attention_layer UNION ALL SELECT model_id, component FROM tower)
-    WHERE model_id = $id AND component = 'vision'
-"""
-READS_IMAGES = (
-    "SELECT count(*) > 0 FROM tower WHERE model_id = $id AND component = 'vision' AND reader = 'language-model'"
-)
 MORE_CARDS = (2, 4, 8)  # that are tried where a model does not fit
 # what tells of many scenarios which of them fit
 _SORTED = "model_id, dtype_id, engine_id, gpu_count, kv_dtype_id, sequences, context_tokens, verdict"
@@ -60,7 +54,8 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
     if model.row["pipeline_tag"] not in pasted.TALKING and has_stages(almanac, model):
         return _pipeline_fits(almanac, model, card, use)
     counts = [card.count] if card.is_count_said else sorted({1, card.count})
-    if use.images and not almanac.value(SEES, {"id": model.model_id}):
+    seeing = sees(almanac, model.model_id)
+    if use.images and seeing is None:
         base = model.row["base_model_id"]
         original = f"; it is made of {visible(base)}" if base else ""
         raise Wrong(
@@ -105,7 +100,7 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
         "commands": [],
         "reason": None,
     }
-    if use.phase_id == INFERENCE and almanac.value(READS_IMAGES, {"id": model.model_id}):
+    if use.phase_id == INFERENCE and seeing is not None and model.row["pipeline_tag"] in pasted.TALKING:
         answer["sees"] = True
     if passed and use.phase_id == INFERENCE:
         answer["input"] = {name: passed[name] for name in ("input", "is_one_size", "program", "note")}

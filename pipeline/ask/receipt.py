@@ -19,6 +19,7 @@ from pipeline.base.bounds import visible
 from .almanac import Almanac, Row
 from .problems import Unknown, Wrong
 from .question import Model, Use
+from .scenarios import sees
 
 _MOST_BYTES, _MOST_LINE, _MOST_CARDS, _MOST_LOADS = 8 * 2**20, 4_000, 64, 16
 # what a number counts, and whether the numbers of several cards add up (llama.cpp), or are those of each (a server)
@@ -66,6 +67,7 @@ LINES: tuple[tuple[str, str, str], ...] = (
     (LLAMA, "model", r"general\.name\s+(?:str\s+)?=\s*(?!n/a\s*$)(?P<text>\S.{0,200})"),
     (LLAMA, "quantization", r"(?:file type\s+=|model ftype\s+=)\s*(?P<text>\S+(?: - \w+)?)"),
     (LLAMA, "context_tokens", r"llama_(?:context|new_context_with_model|init_from_model): n_ctx\s+=\s*(?P<value>\d+)"),
+    (LLAMA, "sequence_tokens", r"llama_context: n_ctx_(?:seq|per_seq)\s+=\s*(?P<value>\d+)"),
     (LLAMA, "weights", rf"{_CARD} (?:model )?buffer size =\s*{_SIZE}"),
     (LLAMA, "cache", rf"{_CARD} KV buffer size =\s*{_SIZE}"),
     # (of what a model sees with, tools/mtmd/clip.cpp)
@@ -87,7 +89,6 @@ _OLLAMA = re.compile(r"ollama\[\d+\]:|source=\w+\.go:\d+")
 _MARKS = re.compile(
     r"took|take|KV|model=|args|loaded meta|_memory|peak|blocks|graph|ServerArgs|Load weight|context_len|buffer size|general\.name|ftype|file type|build|n_ctx|flash_attn|Detected MTP|msg=|memory  |sglang|LLM engine|type_k|model size"
 )
-_SEES = "SELECT count(*) > 0 FROM tower WHERE model_id = $id AND component = 'vision'"
 _POWERS = {"B": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 _CACHES_OF_16_BITS = ("auto", "bfloat16", "bf16", "float16", "fp16", "f16", "half", "none")
 _CACHES = {"fp8": "fp8", "fp8_e4m3": "fp8", "fp8_e5m2": "fp8", "q8_0": "q8_0", "q4_0": "q4_0", "f32": "fp32"}
@@ -193,7 +194,8 @@ def format_of(receipt: Receipt) -> str | None:
 
 def compared(almanac: Almanac, model: Model, use: Use, receipt: Receipt) -> dict[str, Any]:
     """What the log says of each component, what the formulas say, and the difference. Raises Unknown with the reason where they say nothing."""
-    context = use.context_tokens or receipt.numbers.get("context_tokens")
+    said = receipt.numbers
+    context = use.context_tokens or said.get("context_tokens") or said.get("sequence_tokens")
     engine = {VLLM: "vllm", SGLANG: "sglang", LLAMA: "llama.cpp", PYTORCH: None}[receipt.program]
     # 0.8 has both engines and says which it starts; what is older has the first
     first = re.match(r"0\.[0-8]\.", receipt.words.get("version", "")) and receipt.words.get("generation") != "V1"
@@ -217,7 +219,7 @@ def compared(almanac: Almanac, model: Model, use: Use, receipt: Receipt) -> dict
     )
     if ours["total_bytes"] is None:
         raise Unknown(f"Not known: what is to be compared with ({visible(ours['unknown_reason'] or 'no reason')})")
-    ours |= {"sees": almanac.value(_SEES, {"id": ours["model_id"]})}
+    ours |= {"has_counted_tower": sees(almanac, ours["model_id"])}
     if receipt.words.get("draft", "").lower() == "mtp":
         ours = _with_predictions(almanac, asked, ours)
     lines = [
@@ -228,6 +230,8 @@ def compared(almanac: Almanac, model: Model, use: Use, receipt: Receipt) -> dict
             "difference": round(said / held - 1, 4) if held else None,
         }
         for name, held, said in _pairs(receipt, ours)
+        # (cache and buffers of llama.cpp are those of a context, and a log may not say it)
+        if context or receipt.program != LLAMA or name == "weights"
     ]
     return {
         "program": receipt.name,
@@ -247,7 +251,7 @@ def compared(almanac: Almanac, model: Model, use: Use, receipt: Receipt) -> dict
             )
         },
         "components": lines,
-        "measured": _rows(receipt, ours),
+        "measured": _rows(receipt, ours if context else ours | {"context_tokens": None}),
     }
 
 
@@ -281,13 +285,12 @@ def _found(receipt: Receipt, ours: Row) -> dict[str, int]:
     """Sizes by what they are of, of the card that holds most. llama.cpp loads what a model sees with from a file of its own, which is part
     of our figures: where a log has it the two are added, and where it was left out weights and activations are of something else."""
     found = receipt.numbers | {what: max(by.values()) for what, by in receipt.cards.items()}
-    if receipt.program == LLAMA and ours["sees"]:
-        if "tower_weights" not in found:
-            return {what: size for what, size in found.items() if what not in ("weights", "activations")}
-        for what, beside in (("weights", "tower_weights"), ("activations", "tower")):
-            if what in found:
-                found[what] += found.get(beside, 0)
-    return found
+    if receipt.program != LLAMA or ours["has_counted_tower"] is None:
+        return found
+    if "tower_weights" not in found:
+        return {what: size for what, size in found.items() if what not in ("weights", "activations")}
+    beside = {"weights": "tower_weights", **({"activations": "tower"} if ours["has_counted_tower"] else {})}
+    return found | {what: found[what] + found.get(of, 0) for what, of in beside.items() if what in found}
 
 
 def _pairs(receipt: Receipt, ours: Row) -> Iterator[tuple[str, int, int]]:

@@ -113,6 +113,14 @@ def formats_of(almanac: Almanac, model: Model, card: Card, use: Use, *, every: b
     return [one for one in known if one[0] not in left and _is_here(one, card)] or list(known)
 
 
+def sees(almanac: Almanac, model_id: str) -> bool | None:
+    """Of a model that sees, whether anybody counted what llama.cpp sets aside for its tower; None of what does not see."""
+    if not almanac.value("SELECT count(*) FROM duckdb_tables() WHERE table_name = 'seeing_model'"):
+        return None  # (a file from before there was such a table)
+    rows = almanac.rows("SELECT has_counted_tower FROM internal.seeing_model WHERE model_id = $id", {"id": model_id})
+    return rows[0]["has_counted_tower"] if rows else None
+
+
 def counted_pass(almanac: Almanac, model: Model) -> Row | None:
     """What is to know of a model whose forward pass was counted whole."""
     if not almanac.value("SELECT count(*) FROM duckdb_tables() WHERE table_name = 'forward_pass'"):

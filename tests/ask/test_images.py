@@ -64,3 +64,12 @@ def test_a_file_of_gguf_is_answered_with_the_second_one_that_sees(ask_json):
 def test_images_that_fill_the_context_are_no_answer(ask):
     status, out, _problem = ask("fits", SEEING, "--gpu", "rtx-4090", "--images", "40", "--context", "8k")
     assert status == 3 and "more than the context" in out
+
+
+def test_llama_cpp_makes_an_image_smaller_before_it_reads_it(ask):
+    """4,096 tokens at most of Qwen's; the processor of Transformers would make 16,384 of this one."""
+    asked = ("fits", SEEING, "--gpu", "rtx-4090", "--images", "1", "--image-size", "4096x4096", "--context", "8k")
+    status, _out, _problem = ask(*asked, "--format", "Q4_K_M")
+    assert status == 0
+    status, out, _problem = ask(*asked, "--format", "bf16")
+    assert status == 3 and "16384 tokens, more than the context" in out

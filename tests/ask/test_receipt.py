@@ -163,6 +163,15 @@ def test_what_a_model_sees_with_is_added_where_llama_cpp_loads_it(ask_json, log)
     assert [row["metric"] for row in alone["measured"]] == ["kv_cache_bytes"]
 
 
+def test_a_log_that_does_not_say_its_context_is_no_measurement_of_another(ask_json, log):
+    """Cache and buffers of 65,536 tokens were compared with those of 8,192, and the row for the measurements said 8,192."""
+    silent = SEES.replace("llama_context: n_ctx         = 8192\n", "") + TOWER
+    told = ask_json("fits", SEEING, "--log", log(silent), "--format", "Q4_K_M")
+    assert set(held(told)) == {"weights"} and {row["seq_len"] for row in told["measured"]} == {None}
+    by_sequence = SEES.replace("n_ctx         = 8192", "n_ctx_seq     = 65536") + TOWER
+    assert ask_json("fits", SEEING, "--log", log(by_sequence), "--format", "Q4_K_M")["context_tokens"] == 65_536
+
+
 def test_what_vllm_065_wrote_in_lines_of_their_own_is_read(ask_json, log):
     told = ask_json("fits", TEXT, "--log", log(VLLM_065), "--format", "bf16")
     assert held(told) == {

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.formulas.set_aside import SET_ASIDE
+
 ROWS = list(
     csv.DictReader(
         (Path(__file__).parents[1] / "oracle" / "compute_buffer.csv").read_text(encoding="utf-8").splitlines()
@@ -16,18 +18,10 @@ ROWS = list(
 GEMMA = {"model_id": "google/gemma-4-12B-it", "dtype_id": "gguf-q4_k_m"}
 
 
-TOWERS = """
-    SELECT model_id, tower_buffer_bytes_llama_cpp(shape_row.model.tower, graph_tokens(shape_row.model.tower, {
-        'images': 0, 'picture_width': NULL::DOUBLE, 'picture_height': NULL::DOUBLE, 'picture_rows': NULL::DOUBLE,
-        'picture_columns': NULL::DOUBLE}))
-    FROM shape_row
-"""
-
-
 @pytest.fixture(scope="module")
 def towers(book):
     """What a model that sees has set aside beside its text (test_tower_buffer.py): these rows are of text."""
-    return dict(book.execute(TOWERS).fetchall())
+    return {attention: dict(book.execute(SET_ASIDE, [attention]).fetchall()) for attention in ("flash", "eager")}
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +36,7 @@ def errors(footprints, towers):
     answers = footprints(asked)
     return {
         tuple(scenario.values()): (
-            (answer["activations_bytes"] - towers[row["model_id"]]) / int(row["buffer_bytes"]) - 1,
+            (answer["activations_bytes"] - towers[row["attention"]][row["model_id"]]) / int(row["buffer_bytes"]) - 1,
             int(row["buffer_bytes"]),
         )
         for scenario, answer, row in zip(asked, answers, ROWS, strict=True)
@@ -68,7 +62,7 @@ def test_a_long_context_takes_its_mask_and_a_packed_cache_is_unpacked(footprints
         for tokens in (1024, 65_536)
         for held in ("bf16", "q8_0")
     ]
-    held = [row["activations_bytes"] - towers[GEMMA["model_id"]] for row in footprints(asked)]
+    held = [row["activations_bytes"] - towers["flash"][GEMMA["model_id"]] for row in footprints(asked)]
     short, short_packed, long, long_packed = (size / 2**20 for size in held)
     assert short == short_packed == pytest.approx(519.5, abs=0.1)
     assert long == pytest.approx(519.5, abs=0.1)  # the mask's 256 MiB are free again when the logits come

@@ -12,13 +12,13 @@ the GPUs' buffers. Models are those of the snapshot.
 from __future__ import annotations
 
 import csv
-import os
 import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+import gguf_holes
 from rows import configs
 
 ROWS = Path(__file__).with_name("compute_buffer.csv")
@@ -112,27 +112,9 @@ def described(config: dict) -> tuple[str, dict, dict[str, tuple[int, ...]]]:
 
 
 def write(path: Path, config: dict) -> None:
-    """A GGUF file whose tensors are a hole as large as they would be."""
-    import gguf
-    import numpy
-
     arch, keys, tensors = described(config)
-    file = gguf.GGUFWriter(path, arch)
-    file.add_tokenizer_model("none")
-    add = {bool: file.add_bool, int: file.add_uint32, float: file.add_float32, list: file.add_array}
-    for name, value in keys.items():
-        add[type(value)](f"{arch}.{name}", value)
-    total = 0
-    for name, shape in tensors.items():
-        kind = numpy.dtype(numpy.float32 if len(shape) == 1 or name.endswith(".bias") else numpy.float16)
-        size = int(numpy.prod(shape)) * kind.itemsize
-        file.add_tensor_info(name, shape[::-1], kind, size, None)
-        total += -(-size // 32) * 32
-    file.write_header_to_file()
-    file.write_kv_data_to_file()
-    file.write_ti_data_to_file()
-    file.close()
-    os.truncate(path, path.stat().st_size + total + 64)
+    named = {"tokenizer.ggml.model": "none", **{f"{arch}.{name}": value for name, value in keys.items()}}
+    gguf_holes.write(path, arch, named, tensors, lambda name: name.endswith(".bias"))
 
 
 def count(program: Path, file: Path, row: dict[str, str]) -> int:

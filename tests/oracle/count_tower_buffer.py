@@ -13,18 +13,18 @@ file, warmed up with 30 seconds. Models are those of the snapshot.
 from __future__ import annotations
 
 import csv
-import os
 import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+import gguf_holes
+from gguf_holes import Shapes
 from rows import configs
 
 ROWS = Path(__file__).with_name("tower_buffer.csv")
 VERSIONS = "llama.cpp 0c1e57098 (llama-cpp-python 0.3.36)"
-Shapes = dict[str, tuple[int, ...]]
 
 
 def block(hidden: int, width: int, *, fused: bool, biased: bool, gated: bool, query: int | None = None) -> Shapes:
@@ -248,45 +248,21 @@ def heard(config: dict, to: int) -> tuple[dict, Shapes]:
 
 
 def write(path: Path, config: dict) -> None:
-    """A GGUF file whose tensors are a hole as large as they would be: matrices in 16 bits, as converters write them."""
-    import gguf
-    import numpy
-
     projector, keys, tensors = described(config)
-    file = gguf.GGUFWriter(path, "clip")
-    file.add_bool("clip.has_vision_encoder", True)
     if projector == "gemma4v" and config.get("audio_config"):
         more, sound = heard(config, keys["vision.projection_dim"])
         keys |= more | {"vision.projector_type": projector}
         tensors |= sound
     else:
-        file.add_string("clip.projector_type", projector)
-    add = {
-        bool: file.add_bool,
-        int: file.add_uint32,
-        float: file.add_float32,
-        list: file.add_array,
-        str: file.add_string,
-    }
-    for name, value in keys.items():
-        add[type(value)](f"clip.{name}", value)
-    total = 0
-    for name, shape in tensors.items():
-        is_small = len(shape) == 1 or "position_embd" in name
-        kind = numpy.dtype(numpy.float32 if is_small else numpy.float16)
-        size = int(numpy.prod(shape)) * kind.itemsize
-        file.add_tensor_info(name, shape[::-1], kind, size, None)
-        total += -(-size // 32) * 32
-    file.write_header_to_file()
-    file.write_kv_data_to_file()
-    file.write_ti_data_to_file()
-    file.close()
-    os.truncate(path, path.stat().st_size + total + 64)
+        keys["projector_type"] = projector
+    named = {f"clip.{name}": value for name, value in ({"has_vision_encoder": True} | keys).items()}
+    gguf_holes.write(path, "clip", named, tensors, lambda name: "position_embd" in name)
 
 
 def count(program: Path, file: Path, rows: list[dict[str, str]]) -> list[re.Match[str]]:
     asked = [size for row in rows for size in (row["image_width"] or "0", row["image_height"] or "0", row["images"])]
-    said = subprocess.run([program, file, *asked], capture_output=True, text=True)
+    (flash,) = {str(int(row["attention"] != "eager")) for row in rows}
+    said = subprocess.run([program, file, flash, *asked], capture_output=True, text=True)
     found = list(re.finditer(r"^TOWER (\d+) (\d+) \d+ (\d+) ([01]) (\d+) (\d+)$", said.stdout, re.M))
     if len(found) != len(rows):
         raise RuntimeError((said.stdout + said.stderr)[-3000:])
@@ -314,10 +290,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         program = built(source, build, folder)
-        for model in dict.fromkeys(row["model_id"] for row in rows if not row["buffer_bytes"]):
+        waiting = [(row["model_id"], row["attention"]) for row in rows if not row["buffer_bytes"]]
+        for model, attention in dict.fromkeys(waiting):
             path = folder / (model.replace("/", "--") + ".gguf")
             write(path, known[model])
-            asked = [row for row in rows if row["model_id"] == model]
+            asked = [row for row in rows if (row["model_id"], row["attention"]) == (model, attention)]
             for row, said in zip(asked, count(program, path, asked), strict=True):
                 row["buffer_bytes"], row["is_fused"], row["image_tokens"] = said[3], said[4], said[5]
                 row["sound_bytes"] = said[6]

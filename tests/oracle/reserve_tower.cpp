@@ -1,5 +1,5 @@
 // The buffer that llama.cpp reserves for the tower of a model that sees: for the image that it warms up with, then for each size.
-//   reserve FILE WIDTH HEIGHT IMAGES [WIDTH HEIGHT IMAGES ...]
+//   reserve FILE FLASH(0|1) WIDTH HEIGHT IMAGES [WIDTH HEIGHT IMAGES ...]
 // `0 0 1` is the image of the warm-up. Its way to lay a graph out is no part of its interface: its source is read in whole.
 #include "clip.cpp"
 #include "hollow_gpu.h"
@@ -9,7 +9,7 @@ int main(int count, char ** given) {
     clip_context_params params{};
     params.use_gpu = true;
     params.device = &hollow_device[0];
-    params.flash_attn_type = CLIP_FLASH_ATTN_TYPE_AUTO;
+    params.flash_attn_type = atoi(given[2]) ? CLIP_FLASH_ATTN_TYPE_AUTO : CLIP_FLASH_ATTN_TYPE_DISABLED;
     params.image_min_tokens = params.image_max_tokens = -1;
     params.warmup = params.no_alloc = true;
     clip_init_result result = clip_init(given[1], params);
@@ -18,7 +18,7 @@ int main(int count, char ** given) {
     }
     clip_ctx & tower = *result.ctx_v;
     const size_t sound = result.ctx_a ? ggml_backend_sched_get_buffer_size(result.ctx_a->sched.get(), result.ctx_a->backend) : 0;
-    for (int i = 2; i + 2 < count; i += 3) {
+    for (int i = 3; i + 2 < count; i += 3) {
         const int width = atoi(given[i]), height = atoi(given[i + 1]);
         clip_image_f32_batch batch;
         if (width == 0) {

@@ -6,7 +6,7 @@
 --   original_id                  the model that it was made of, where that is known here; of a repository that the
 --                                almanac has not repository_of tells it
 --   second_file_bytes            of GGUF: what the towers of the original take, which llama.cpp keeps in a
---                                second file (mmproj, 16 bits) and llama-server -hf loads beside the first
+--                                second file (mmproj: matrices in 16 bits) and llama-server -hf loads beside the first
 --   is_whole                     whether it is its original to the element: without its towers, or with them
 --   is_sensing                   whether the Hub lists it as one that sees or hears
 --
@@ -16,13 +16,15 @@
 -- a second file at all.
 
 CREATE OR REPLACE MACRO second_file_bytes(asked_id) AS (
-    SELECT 2 * sum(part.element_count)::BIGINT FROM tensor_class AS part
+    SELECT sum(gguf_unpacked_bytes(part.element_count, gguf_category(part.tensor_class, part.role, part.operator,
+        false)))::BIGINT FROM tensor AS part
     WHERE part.model_id = asked_id AND part.tensor_class IN ('vision-tower', 'audio-tower', 'projector'));
 
 CREATE OR REPLACE TABLE model_container AS
 WITH tower AS (
-    SELECT model_id, sum(element_count)::BIGINT AS element_count FROM tensor_class
-    WHERE tensor_class IN ('vision-tower', 'audio-tower', 'projector') GROUP BY model_id
+    SELECT model_id, sum(element_count)::BIGINT AS element_count,
+        sum(gguf_unpacked_bytes(element_count, gguf_category(tensor_class, role, operator, false)))::BIGINT AS bytes
+    FROM tensor WHERE tensor_class IN ('vision-tower', 'audio-tower', 'projector') GROUP BY model_id
 ),
 named AS (
     SELECT model.model_id, arg_min(container, container.container_rank) AS container
@@ -51,7 +53,7 @@ based AS (
 )
 SELECT based.model_id, based.container.container_id AS container_id, based.container.program_name AS program_name,
     based.container.engine_id AS engine_id, based.original_id,
-    iif(based.container.container_id = 'gguf', 2 * coalesce(tower.element_count, own_tower.element_count), NULL)
+    iif(based.container.container_id = 'gguf', coalesce(tower.bytes, own_tower.bytes), NULL)
         AS second_file_bytes,
     based.original_id IS NOT NULL AND (based.anatomy_grade = 'unknown' OR based.original_count - based.parameter_count
         IN (0, coalesce(tower.element_count, 0))) AS is_whole,

@@ -50,7 +50,8 @@ SELECT tower.model_id, {
     'graph': iif(graph.token_elements IS NULL, NULL, {
         'token_side_pixels': graph.token_side_pixels, 'merged_tokens': graph.merged_tokens,
         'warm_tokens': graph.warm_tokens, 'largest_tokens': graph.largest_tokens, 'pass_tokens': graph.pass_tokens,
-        'token_elements': graph.token_elements, 'mask_bytes_each': graph.mask_bytes_each,
+        'token_elements': graph.token_elements, 'pair_bytes': graph.pair_bytes,
+        'unfused_elements': graph.unfused_elements, 'unfused_pair_bytes': graph.unfused_pair_bytes,
         'sound_bytes': graph.sound_bytes})
 } AS tower
 FROM tower

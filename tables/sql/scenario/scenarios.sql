@@ -281,10 +281,10 @@ resolved AS (
         answers_for(model, scenario, run) AS holds_for, has_adapted_experts(model, scenario) AS has_adapted_experts,
         run.ways, constants.loss_chunks, constants.unsloth_chunk_logits, constants.unsloth_chunk_rows_least,
         constants.unsloth_chunk_rows_most, constants.unsloth_input_bytes_least, constants.unsloth_inputs_on_card,
-        constants.trl_tile_tokens, constants.trl_tile_columns,
-        constants.trl_chunk_tokens, constants.trl_block_tokens,
+        constants.trl_tile_tokens, constants.trl_tile_columns, constants.trl_chunk_tokens, constants.trl_block_tokens,
         iif(model.tower.reader = 'cross-attention', scenario.tower_tokens, scenario.context_tokens) AS cross_tokens,
-        input_reason(model, scenario, scenario.prompt_image_tokens, scenario.prompt_sound_tokens, run) AS input_reason
+        input_reason(model, scenario, engine_image_tokens(model.tower, scenario, run),
+            scenario.prompt_sound_tokens, run) AS input_reason
     FROM (SELECT counted AS scenario FROM counted)
     LEFT JOIN kv_dtype AS kv ON kv.kv_dtype_id = scenario.kv_dtype_id
     LEFT JOIN engine_row AS run ON run.engine_id = scenario.engine_id

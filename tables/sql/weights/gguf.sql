@@ -1,13 +1,15 @@
 -- GGUF: which block format llama.cpp gives to which layer of which tensor.
 --
 -- Units: elements, bytes. Sources: gguf_mix.csv with gguf_type.csv (block formats by tensor category and layer,
--- llama.cpp's own selection). GGUF keeps norms, routers, position embeddings and short convolutions in F32 and the
--- vision and audio parts in F16 (they live in a file of their own).
+-- llama.cpp's own selection). GGUF keeps norms, routers, position embeddings and short convolutions in F32, those of
+-- vision and audio too, and the matrices of vision and audio in F16 (they live in a file of their own). The convolution
+-- that makes patches is F16 in files that are F16 throughout, and F32 in those of BF16, as which it is counted.
 -- Not covered: importance matrices, mixes that somebody chose tensor by tensor.
 
 -- What llama.cpp calls our tensors, as far as its selection tells them apart.
 CREATE OR REPLACE MACRO gguf_category(tensor_class, role, operator, is_head_tied) AS CASE
-    WHEN tensor_class IN ('vision-tower', 'audio-tower', 'projector') THEN 'separate'
+    WHEN tensor_class IN ('vision-tower', 'audio-tower', 'projector') AND operator NOT IN ('vector', 'conv')
+        AND NOT role LIKE 'position%' THEN 'separate'
     WHEN operator IN ('vector', 'conv', 'parameter') OR tensor_class IN ('norm', 'router')
         OR role LIKE 'position%' OR role LIKE 'token_type%' OR role LIKE 'relative%' THEN 'f32'
     WHEN tensor_class = 'head' OR (is_head_tied AND role = 'embedding') THEN 'output'

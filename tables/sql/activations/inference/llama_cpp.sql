@@ -8,8 +8,8 @@
 --       are parallel
 --   several GPUs: four copies of masks and of what goes from one to the next, kept all the while
 --   tower    of a model that sees a buffer of its own, reserved while it loads (for the image that it warms up
---       with) and kept, larger where a larger image is read: 4 × tokens × elements of its graph per token, + masks ×
---       tokens²
+--       with) and kept, larger where a larger image is read: 4 × tokens × elements of its graph per token, + pairs of
+--       tokens (masks, or scores without flash attention)
 --
 -- Units: bytes per GPU. Sources: measured-rows (llama.cpp logs), llama-cpp-graph (llama.cpp's own account of the
 --   buffers of its graphs, tests/oracle/compute_buffer.csv), llama-cpp-tower (the same of towers, tower_buffer.csv).
@@ -85,14 +85,28 @@ CREATE OR REPLACE MACRO graph_image_tokens(tower, scenario) AS coalesce(
         * ceil(scenario.picture_height / tower.graph.token_side_pixels)),
     tower.class_tokens + tower.tokens_each);
 
--- Images go through one by one, or as many together as it takes in one pass.
-CREATE OR REPLACE MACRO graph_tokens(tower, scenario) AS greatest(
+-- Tokens of the prompt for the images of one sequence: as their processor makes them, or llama.cpp, which resizes
+-- pictures of any size itself.
+CREATE OR REPLACE MACRO engine_image_tokens(tower, scenario, run) AS coalesce(
+    iif(run.reads_prompt = 'compute-buffer' AND tower.graph.token_side_pixels IS NOT NULL,
+        scenario.images * (graph_image_tokens(tower, scenario) / tower.graph.merged_tokens
+            + tower.processor.image_extra_tokens + tower.processor.row_extra_tokens
+                * ceil(scenario.picture_height / tower.graph.token_side_pixels)), NULL),
+    scenario.prompt_image_tokens);
+
+-- What goes through the tower together: images one by one, or as many as it takes in one pass.
+CREATE OR REPLACE MACRO graph_each_tokens(tower, scenario) AS greatest(
     coalesce(tower.graph.warm_tokens, tower.class_tokens + tower.tokens_each),
+    iif(scenario.images > 0, graph_image_tokens(tower, scenario), 0));
+CREATE OR REPLACE MACRO graph_tokens(tower, scenario) AS greatest(graph_each_tokens(tower, scenario),
     iif(scenario.images > 0, least(
         scenario.images * iif(tower.grid = 'tiles', image_tiles(tower, scenario.picture_rows,
-            scenario.picture_columns), 1) * graph_image_tokens(tower, scenario),
-        greatest(graph_image_tokens(tower, scenario), tower.graph.pass_tokens)), 0));
+            scenario.picture_columns), 1) * graph_image_tokens(tower, scenario), tower.graph.pass_tokens), 0));
 
-CREATE OR REPLACE MACRO tower_buffer_bytes_llama_cpp(tower, tokens) AS coalesce(
-    4 * tokens * tower.graph.token_elements + tokens * tokens * tower.graph.mask_bytes_each
-        + tower.graph.sound_bytes, 0);
+-- (pairs: of the tokens of one image with each other, a mask, or the scores of all heads without flash attention)
+CREATE OR REPLACE MACRO tower_buffer_bytes_llama_cpp(tower, scenario) AS coalesce(
+    graph_tokens(tower, scenario) * (
+        4 * iif(scenario.attention = 'eager', tower.graph.unfused_elements, tower.graph.token_elements)
+        + graph_each_tokens(tower, scenario)
+            * iif(scenario.attention = 'eager', tower.graph.unfused_pair_bytes, tower.graph.pair_bytes))
+    + tower.graph.sound_bytes, 0);
