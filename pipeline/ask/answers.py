@@ -14,15 +14,14 @@ from pipeline.book import commands as pasted
 from pipeline.book.passes import FORMATS
 from pipeline.book.wishes import Wish
 
+from . import pictures
 from .almanac import Almanac, Row
-from .helps import commands_of, has_stages, helps_of, smaller_of
+from .helps import commands_of, helps_of, smaller_of
 from .problems import DOES_NOT, FITS, UNKNOWN, Wrong
 from .question import INFERENCE, Card, Model, Use
-from .repositories import by_file, known_parts
 from .scenarios import (
     SMALL_CACHE,
     USUAL,
-    VERDICTS,
     answered,
     best_of,
     beyond_of,
@@ -35,14 +34,8 @@ from .scenarios import (
     told_of,
     use_told,
 )
-from .words import format_name
 
 STATUS = {"fits": FITS, "tight": DOES_NOT, "no": DOES_NOT, None: UNKNOWN}
-VIDEO = {
-    "width": 832,
-    "height": 480,
-    "frames": 81,
-}  # that is asked of pipelines that make videos, as site/made.csv does
 WEIGHTS_ALONE = "SELECT weights_bytes FROM weight WHERE model_id = $id AND dtype_id = 'bf16'"
 MORE_CARDS = (2, 4, 8)  # that are tried where a model does not fit
 # what tells of many scenarios which of them fit
@@ -51,8 +44,8 @@ _SORTED = "model_id, dtype_id, engine_id, gpu_count, kv_dtype_id, sequences, con
 
 def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = False) -> dict[str, Any]:
     """What of a model fits a card, in which formats and how far, and what helps where it does not."""
-    if model.row["pipeline_tag"] not in pasted.TALKING and has_stages(almanac, model):
-        return _pipeline_fits(almanac, model, card, use)
+    if pictures.is_made_by(almanac, model):
+        return pictures.fits(almanac, model, card, use)
     counts = [card.count] if card.is_count_said else sorted({1, card.count})
     seeing = sees(almanac, model.model_id)
     if use.images and seeing is None:
@@ -121,7 +114,9 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
     if verdict != "fits":
         answer["helps"] = helps_of(almanac, model, card, use, rows, told, count, smaller)
     if verdict == "fits" and not use.is_training:
-        answer["commands"] = commands_of(almanac, model, card, told, count, with_images=bool(use.images))
+        answer["commands"] = commands_of(
+            almanac, model, card, told, count, with_images=bool(use.images), program=use.program
+        )
     return answer
 
 
@@ -198,136 +193,6 @@ def what(almanac: Almanac, card: Card, wish: Wish, use: Use, limit: int, this_mo
             for name in shown
         ],
     }
-
-
-def _pipeline_fits(almanac: Almanac, model: Model, card: Card, use: Use) -> dict[str, Any]:
-    """A diffusion pipeline: all parts on the card, one part at a time (its denoiser packed, too), one module at a time."""
-    is_video = _makes_videos(almanac, model)
-    if card.gpu_id is None:
-        reason = "a pipeline of several parts is held against cards of the almanac alone (--gpu)"
-        rows: list[Row] = []
-    elif card.free_bytes is not None:
-        reason, rows = "a pipeline of several parts is held against whole cards alone (--gpu, or --empty)", []
-    elif use.is_training:
-        rows = _trained(almanac, {"gpu": card.gpu_id, "model": model.model_id} | (VIDEO if is_video else {}), use)
-        reason = next((row["unknown_reason"] for row in rows if row["unknown_reason"]), LORA_ALONE)
-    else:
-        asked = {"gpu": card.gpu_id, "model": model.model_id} | (VIDEO if is_video else {})
-        size = "".join(f", {name} := ${name}" for name in VIDEO) if is_video else ""
-        rows = _placed(almanac, asked, size, use.dtype_id)
-        reason = next((row["unknown_reason"] for row in rows if row["unknown_reason"]), None)
-        if reason and use.dtype_id in (None, *WHOLE):
-            reason += known_parts(almanac, model.model_id) + by_file(almanac, model.model_id)
-        elif reason:
-            reason += _known_formats(almanac, asked, size)
-    verdict = next((v for v in VERDICTS if any(row["verdict"] == v for row in rows)), None)
-    return {
-        "model": model.shown,
-        "card": card_told(card, 1),
-        "use": use_told(use, []),
-        "verdict": verdict,
-        # (of what does not fit the least is told)
-        "best": _first(sorted(rows, key=_bytes) if verdict == "no" else rows, verdict),
-        "placements": rows,
-        "made": _made(rows, use, is_video),
-        "formats": [],
-        "helps": [],
-        "commands": [],
-        "reason": None if verdict else reason,
-    }
-
-
-WHOLE = ("bf16", "fp16", "fp32")  # formats of a whole pipeline; any other is one of its denoiser
-PACKED = ("fp8", "gguf-q8_0", "gguf-q4_k_s", "nf4")  # those that are told unasked, the most bits first
-TEXT_PACKED = ("fp8", "nf4")  # of these, what text encoders can be held in, too
-
-
-def _placed(almanac: Almanac, asked: Row, size: str, dtype: str | None) -> list[Row]:
-    """The ways to place the parts, the quickest first."""
-    if dtype is not None:
-        name = "dtype_id" if dtype in WHOLE else "denoiser_dtype_id"
-        rows = almanac.rows(f"FROM pipeline_fits_on($gpu, $model{size}, {name} := $dtype)", asked | {"dtype": dtype})
-        return [row | {name: dtype} for row in rows]
-    rows = almanac.rows(f"FROM pipeline_fits_on($gpu, $model{size})", asked)
-    if any(row["verdict"] == "fits" for row in rows if row["placement"] == "resident"):
-        return rows
-    packed = []
-    for one in PACKED:  # one by one: DuckDB loses its way where a table of formats is joined to the macro
-        query = f"FROM pipeline_fits_on($gpu, $model{size}, denoiser_dtype_id := $dtype) WHERE placement = 'model'"
-        told = almanac.rows(query, asked | {"dtype": one})
-        packed += [row | {"denoiser_dtype_id": one} for row in told if row["total_bytes"] is not None]
-    packed += _all_packed(almanac, asked, size, packed)
-    at = next((i + 1 for i, row in enumerate(rows) if row["placement"] == "model"), len(rows))
-    return [*rows[:at], *packed, *rows[at:]]
-
-
-def _known_formats(almanac: Almanac, asked: Row, size: str) -> str:
-    """Those of the denoiser that are told instead of one that is not known."""
-    query = f"FROM pipeline_fits_on($gpu, $model{size}, denoiser_dtype_id := $dtype) WHERE total_bytes IS NOT NULL"
-    known = [format_name(one) for one in PACKED if almanac.rows(query, asked | {"dtype": one})]
-    return f". Known of its denoiser: {', '.join(known)} (--format)" if known else ""
-
-
-def _all_packed(almanac: Almanac, asked: Row, size: str, before: list[Row]) -> list[Row]:
-    """Denoiser and text encoders in 8 bits and in 4, where that takes less: a large text encoder may be what needs most."""
-    found: list[Row] = []
-    for one in TEXT_PACKED:
-        names = {"denoiser_dtype_id": one, "text_dtype_id": one}
-        given = "".join(f", {name} := ${name}" for name in names)
-        query = f"FROM pipeline_fits_on($gpu, $model{size}{given}) WHERE placement = 'model'"
-        told = almanac.rows(query, asked | names)
-        least = min((row["total_bytes"] for row in (*before, *found)), default=0)
-        found += [row | names for row in told if row["total_bytes"] is not None and row["total_bytes"] < least]
-    return found
-
-
-def _first(rows: list[Row], verdict: str | None) -> Row | None:
-    return next((row for row in rows if row["verdict"] == verdict), None) if verdict else None
-
-
-def _bytes(row: Row) -> int:
-    return row["total_bytes"] or 0
-
-
-LORA_ALONE = "of pipelines the training of LoRA adapters alone is counted (--phase lora or qlora)"
-
-
-def _trained(almanac: Almanac, asked: Row, use: Use) -> list[Row]:
-    """LoRA of the denoiser over a base in 16 bits and in 4, the text and the latents made before or not."""
-    if use.phase_id not in ("lora", "qlora"):
-        return []
-    size = "".join(f", {name} := ${name}" for name in VIDEO if name in asked)
-    base = {"lora": ("bf16", "nf4"), "qlora": ("nf4",)}[use.phase_id] if use.dtype_id is None else (use.dtype_id,)
-    asked = asked | {"rank": use.lora_rank, "images": use.sequences}
-    rows = []
-    for dtype in base:
-        name = "dtype_id" if dtype in WHOLE else "denoiser_dtype_id"
-        told = almanac.rows(
-            f"FROM pipeline_training_fits_on($gpu, $model, lora_rank := $rank, images := $images, {name} := $dtype, "
-            f"checkpointing := 'full'{size})",
-            asked | {"dtype": dtype},
-        )
-        rows += [row | {name: dtype} for row in told if row["total_bytes"] is not None or len(base) == 1 or not rows]
-    return rows
-
-
-def _made(rows: list[Row], use: Use, is_video: bool) -> str | None:
-    """What the rows are told of, where that is no single picture."""
-    if not rows or not (is_video or use.is_training):
-        return None
-    frames = f"{VIDEO['frames']} frames of {VIDEO['width']} × {VIDEO['height']} pixels"
-    if use.is_training:
-        return f"{f'videos of {frames}' if is_video else 'pictures of 1024 × 1024 pixels'}, all layers recomputed"
-    return frames
-
-
-def _makes_videos(almanac: Almanac, model: Model) -> bool:
-    """Whether its autoencoder makes videos; of all others one picture is asked."""
-    query = """
-        SELECT count(*) > 0 FROM component JOIN pipeline_stage USING (class_name)
-        WHERE model_id = $id AND stage = 'decode' AND frames_at_once <> 1
-    """
-    return almanac.value(query, {"id": model.model_id})
 
 
 def _years(made: str | None, newest: str) -> int:

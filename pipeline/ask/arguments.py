@@ -16,7 +16,8 @@ STATUSES = (
     "4 where there is no almanac to ask."
 )
 _MOST_TOKENS, _MOST_USERS, _MOST_SECONDS = 2**27, 2**20, 24 * 3600
-_MOST_IMAGES, _MOST_SIDE = 1024, 65_536
+_MOST_IMAGES, _MOST_SIDE, _MOST_FRAMES = 1024, 65_536, 65_536
+IMAGE_SIZE = (1024, 1024)  # of which images are where nobody says it
 
 
 def parser(prog: str = "vram-almanac") -> Parser:
@@ -60,13 +61,19 @@ def add(commands: Any) -> None:
         "--images",
         type=_count("--images", _MOST_IMAGES),
         metavar="N",
-        help="in each prompt, for a model that sees (default: none)",
+        help="in each prompt, for a model that sees (default: none); or made at once, by one that makes them",
     )
     fits.add_argument(
         "--image-size",
         type=_size,
         metavar="WIDTHxHEIGHT",
-        help="of an image, in pixels (default: 1024x1024)",
+        help=f"of an image, in pixels (default: {IMAGE_SIZE[0]}x{IMAGE_SIZE[1]}; of a video that is made: 832x480)",
+    )
+    fits.add_argument(
+        "--frames",
+        type=_count("--frames", _MOST_FRAMES),
+        metavar="N",
+        help="of a video that is made (default: 81)",
     )
     fits.add_argument(
         "--program",
@@ -247,7 +254,9 @@ def _size(text: str) -> tuple[int, int]:
     found = re.fullmatch(r"(\d{1,6})\s*[xX×]\s*(\d{1,6})", text.strip())
     width, height = (int(found[1]), int(found[2])) if found else (0, 0)
     if not (0 < width <= _MOST_SIDE and 0 < height <= _MOST_SIDE):
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no size of an image: 1024x768")
+        raise argparse.ArgumentTypeError(
+            f"{text[:40]!r} is no size of an image: 1024x768, a side of {_MOST_SIDE:,} pixels at most"
+        )
     return width, height
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.base import failures
 
-from .arguments import parser
+from .arguments import IMAGE_SIZE, parser
 from .problems import FITS, MISTAKE, NO_DATA, Problem, Wrong
 
 if TYPE_CHECKING:
@@ -102,11 +102,12 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
         model = None if name is None else question.model_of(almanac, question.in_words_of(name, asked))
         if is_config:
             model = own.shown_as(model, asked.model)
-        use = _use(almanac, asked, adapter)
+        use = _use(almanac, asked, adapter, model)
         if model is not None:
             model, use = question.in_its_format(almanac, model, use)
             if not is_config and not adapter:
                 model = containers.in_its_files(almanac, name, model, use)
+                use = containers.in_its_program(almanac, model, use)
             question.check_use(model, use)
             if asked.command == "plan" or getattr(asked, "draft", None) or is_unlike:
                 question.check_file(model, use)
@@ -201,8 +202,9 @@ def _receipt(asked: argparse.Namespace, page: Any) -> tuple[dict[str, Any], int,
         if asked.model is None and name.startswith(("/", ".")):  # a folder of the machine: its name is what there is
             name = name.rstrip("/").rpartition("/")[2]
         model = question.model_of(almanac, name.replace(" ", "-"))
-        use = _use(almanac, asked, None)
-        answer = receipt.compared(almanac, model, use, found)
+        use = _use(almanac, asked, None, model)
+        count = question.card_of(almanac, asked.gpu).count if asked.gpu else 1
+        answer = receipt.compared(almanac, model, use, found, count)
         columns = [row["column_name"] for row in almanac.rows("SELECT column_name FROM (DESCRIBE measured)")]
         answer["csv"] = receipt.as_csv(answer["measured"], columns)
         version = almanac.manifest.get("data_version")
@@ -233,8 +235,8 @@ def _cards(almanac: Almanac, asked: argparse.Namespace, use: Use) -> list[Card]:
     return [question.card_of(almanac, text) for text in card_names.unlike(asked.gpu)]
 
 
-def _use(almanac: Almanac, asked: argparse.Namespace, adapter: Any) -> Use:
-    from . import question
+def _use(almanac: Almanac, asked: argparse.Namespace, adapter: Any, model: Any) -> Use:
+    from . import pictures, question
 
     objective = getattr(asked, "objective", None)
     phase = getattr(asked, "phase", None) or ("lora" if objective else question.INFERENCE)
@@ -250,35 +252,57 @@ def _use(almanac: Almanac, asked: argparse.Namespace, adapter: Any) -> Use:
         raise Wrong("--kv is of inference: a training holds no cache")
     if rank and adapter:
         raise Wrong(f"--rank is said by the adapter: {adapter.rank}")
+    is_made = model is not None and pictures.is_made_by(almanac, model)
     named = getattr(asked, "program", None)
+    if is_made and named:
+        pictures.check_program(almanac, named, phase)
+        named = None  # which is what is told
     program = question.program_of(almanac, named, phase, bool(objective)) if named else None
     use = question.Use(
         program=program and program.program_id,
         program_version=program and program.version,
         engine_id=program and program.engine_id,
+        is_in_own_format=bool(program and is_training and program.dtype_id and not asked.format),
         phase_id=phase,
         context_tokens=asked.context,
         sequences=asked.users or (None if program or objective else 1),
         dtype_id=question.dtype_of(almanac, asked.format) if asked.format else None,
         kv_dtype_id=question.kv_dtype_of(almanac, asked.kv) if asked.kv else None,
         lora_rank=rank,
-        **_seen(asked, is_training),
+        **(_made(asked) if is_made else _seen(asked, is_training)),
     )
+    if is_made:
+        pictures.check_use(model, use)
     return adapter.used(use) if adapter else use
+
+
+def _made(asked: argparse.Namespace) -> dict[str, Any]:
+    """The pictures or the video that are made, as a use has them."""
+    if getattr(asked, "seconds", None):
+        raise Wrong("--seconds is of sound: a video is asked by --frames")
+    width, height = getattr(asked, "image_size", None) or (None, None)
+    return {
+        "images": getattr(asked, "images", None),
+        "image_width": width,
+        "image_height": height,
+        "frames": getattr(asked, "frames", None),
+    }
 
 
 def _seen(asked: argparse.Namespace, is_training: bool) -> dict[str, int]:
     """The images of a prompt, as a use has them."""
     images, size = getattr(asked, "images", None), getattr(asked, "image_size", None)
+    if getattr(asked, "frames", None):
+        raise Wrong("--frames is of what makes videos")
     if images is None and size is None:
         return {}
     if is_training or getattr(asked, "draft", None) or "+" in (asked.gpu or ""):
-        raise Wrong("--images is of inference, without --phase and --draft, on cards of one kind")
+        said = "--images" if images else "--image-size"
+        raise Wrong(f"{said} is of inference, without --phase and --draft, on cards of one kind")
     if getattr(asked, "seconds", None):
         raise Wrong("--images or --seconds: a model is asked about what it sees, or about what it hears")
-    width, height = size or (None, None)
-    said = {"images": images or 1, "image_width": width, "image_height": height}
-    return {name: value for name, value in said.items() if value is not None}
+    width, height = size or IMAGE_SIZE
+    return {"images": images or 1, "image_width": width, "image_height": height}
 
 
 def _wish(name: str) -> Any:

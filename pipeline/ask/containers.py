@@ -15,8 +15,9 @@ from pipeline.base.bounds import visible
 from .almanac import Almanac
 from .helps import has_stages
 from .problems import Unknown
-from .question import Model, Use
+from .question import Model, Use, program_of
 from .repositories import known_beside
+from .scenarios import sees
 from .words import ENGINES, gib_of
 
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+(?<!\.gguf)", re.ASCII)
@@ -61,6 +62,15 @@ def in_its_files(almanac: Almanac, asked: str, model: Model, use: Use) -> Model:
         model = replace(model, is_text_alone=bool(second) and not is_counted)
     own = asked if _REPOSITORY.fullmatch(asked) else ""
     return replace(model, note=" ".join(notes), repository=own, files_engine=engine)
+
+
+def in_its_program(almanac: Almanac, model: Model, use: Use) -> Use:
+    """A tag of Ollama's library whose file holds what the model sees with, and nobody counted that, is asked in Ollama, which loads it:
+    llama.cpp, which can leave it out, is not what was named."""
+    if not model.tag or use.program or use.is_training or sees(almanac, model.model_id) is not False:
+        return use
+    program = program_of(almanac, "ollama", use.phase_id)
+    return replace(use, program=program.program_id, engine_id=program.engine_id)
 
 
 def _is_of_no_format(asked: str, model: Model, use: Use) -> bool:

@@ -93,9 +93,16 @@ def smaller_of(almanac: Almanac, model: Model) -> list[str]:
 
 
 def commands_of(
-    almanac: Almanac, model: Model, card: Card, told: list[Row], count: int, *, with_images: bool = False
+    almanac: Almanac,
+    model: Model,
+    card: Card,
+    told: list[Row],
+    count: int,
+    *,
+    with_images: bool = False,
+    program: str | None = None,
 ) -> list[dict[str, str]]:
-    """Of each engine the command for its best format that fits; none for a model that no command runs. With images none that runs text alone:
+    """Of each engine the command for its best format that fits, that of the program that was named first; none for a model that no command runs. With images none that runs text alone:
     what is converted for one question is the text, and a pipeline that generates text takes no image."""
     if model.row["pipeline_tag"] not in pasted.TALKING or not pasted.SAFE.fullmatch(model.model_id):
         return []
@@ -113,9 +120,12 @@ def commands_of(
         same = [{"model_id": model.repository or model.model_id, "stored_format": model.dtype_id}, *same]
     held_by = pasted.repositories((row["model_id"], row["stored_format"]) for row in same)
     found: dict[str, dict[str, str]] = {}
-    for line in pasted.lines():
+    for line in sorted([*_of_tag(model), *pasted.lines()], key=lambda line: line["engine"] != program):
         engine = pasted.ENGINES.get(line["engine"], line["engine"])
-        formats = pasted.formats_of(line, held_by, model.row["stored_format"])
+        is_tags = bool(model.tag) and line["engine"] == "ollama"
+        if model.is_own_mix and not is_tags:
+            continue  # other programs load other files
+        formats = line["formats"].split() if is_tags else pasted.formats_of(line, held_by, model.row["stored_format"])
         row = next(
             (r for r in told if verdict_of(r) == "fits" and r["engine_id"] == engine and r["dtype_id"] in formats), None
         )
@@ -126,6 +136,7 @@ def commands_of(
             or row is None
             or not row["share_is_free"]
             or (users > 1 and engine == "transformers")
+            or (line["engine"] == "sglang" and not _runs(almanac, card, line["engine"], row["dtype_id"]))
             or (with_images and (engine == "transformers" or not line["held"]))
         ):
             continue
@@ -148,10 +159,6 @@ def commands_of(
                 "devices": "'auto'",
             }
         command = pasted.fill(line["command"], row["dtype_id"], held, asked)
-        if model.tag:
-            if line["engine"] != "ollama":
-                continue  # other programs load other files
-            command = re.sub(r"hf\.co/\S+", model.tag, command)
         found[line["engine"]] = {
             "engine": line["name"],
             "dtype_id": row["dtype_id"],
@@ -159,6 +166,24 @@ def commands_of(
             "note": pasted.fill(line["note"], row["dtype_id"], held, asked),
         }
     return list(found.values())
+
+
+def _of_tag(model: Model) -> list[dict[str, str]]:
+    """The command of a tag of Ollama's library: it holds the file, in the format that it is told in."""
+    if not model.tag:
+        return []
+    (line,) = (line for line in pasted.lines() if line["engine"] == "ollama")
+    command = line["command"].replace("hf.co/{repository}{tag}", model.tag)
+    return [{**line, "command": command, "formats": model.dtype_id or ""}]
+
+
+def _runs(almanac: Almanac, card: Card, engine_id: str, dtype_id: str) -> bool:
+    """Whether a source says that an engine, of which another's numbers are told, runs the format on the card."""
+    query = (
+        "SELECT coalesce(bool_or(runs), false) FROM runs_on WHERE engine_id = $engine AND dtype_id = $dtype AND gpu_id = $gpu "
+        "AND phase_id = 'inference'"
+    )
+    return almanac.value(query, {"engine": engine_id, "dtype": dtype_id, "gpu": card.gpu_id})
 
 
 def _reads(almanac: Almanac, card: Card, kv_dtype_id: str) -> bool:

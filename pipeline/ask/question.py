@@ -65,9 +65,11 @@ class Use:
     program: str | None = None  # whose defaults are taken
     program_version: str | None = None
     engine_id: str | None = None  # that of the program
+    is_in_own_format: bool = False  # whether that trains in a format of its own, which nobody asked to be another
     images: int | None = None  # in each prompt
     image_width: int | None = None
     image_height: int | None = None
+    frames: int | None = None  # of a video that is made
 
     @property
     def is_training(self) -> bool:
@@ -115,12 +117,14 @@ class Model:
     repository: str = ""  # that was asked for, whose files not every program loads
     files_engine: str | None = None  # the engine that loads them
     beyond_bytes: int = 0  # what its file holds beyond the format that it is counted in, at most
-    tag: str = ""  # of Ollama, where its file is none of our formats
+    is_own_mix: bool = False  # whether that file is none of our formats
+    tag: str = ""  # of Ollama's library
     is_text_alone: bool = (
         False  # whether the figures leave out what it sees or hears with, which its repository may hold
     )
 
 
+_SHOWN_BYTES = 2**30 // 20  # less is 0.0 GiB
 SHOWN = 6  # names that may be meant, in a sentence
 
 
@@ -170,14 +174,8 @@ def model_of(almanac: Almanac, asked: str) -> Model:
     return Model(
         row["model_id"], visible(row["model_id"]), row, named["dtype_id"], _taken(asked, row["model_id"], named, by),
         named["dtype_named"], named["note"] or "", is_itself=row["model_id"].lower() == asked.strip().lower(),
-        beyond_bytes=beyond or 0, tag="" if beyond is None else _tag(asked),
+        beyond_bytes=beyond or 0, is_own_mix=beyond is not None, tag=named.get("ollama_tag") or "",
     )  # fmt: skip
-
-
-def _tag(asked: str) -> str:
-    """The tag of Ollama that was asked for, as its command takes it, or nothing."""
-    name = re.sub(r"(?i)^(ollama (run|pull|show) +|(https?://)?(www\.)?ollama\.com/(library/)?)", "", asked.strip())
-    return name if re.fullmatch(r"[a-z0-9][a-z0-9.-]*(:[a-zA-Z0-9._-]+)?", name) and not name.endswith(".gguf") else ""
 
 
 def _taken(asked: str, model_id: str, named: dict[str, Any], by: str = "name") -> str:
@@ -187,7 +185,9 @@ def _taken(asked: str, model_id: str, named: dict[str, Any], by: str = "name") -
         beyond, shown = named.get("beyond_bytes"), named["dtype_named"] or ""
         is_own = beyond is not None and shown.startswith("the mix of")
         parts.append(f"{parts.pop() if parts else f'By its {by} it is'} in {shown if is_own else named['dtype_id']}")
-        if is_own or beyond:
+        if is_own and (beyond or 0) < _SHOWN_BYTES:
+            parts.append(f"its file is no larger than {named['dtype_id']}, in which it is counted")
+        elif is_own or beyond:
             parts.append(
                 f"its file holds up to {(beyond or 0) / 2**30:.1f} GiB more than {named['dtype_id']}, which these figures have on top: an upper bound"
             )
@@ -289,11 +289,16 @@ def dtype_of(almanac: Almanac, asked: str) -> str:
     return rows[0]["dtype_id"]
 
 
+def named_program(asked: str) -> tuple[str, str | None]:
+    """The name of a program and its version, where one is said."""
+    found = _PROGRAM.fullmatch(asked.strip())
+    return (found[1], found[2]) if found else (asked.strip(), None)
+
+
 def program_of(almanac: Almanac, asked: str, phase_id: str, has_objective: bool = False) -> Program:
     """`ollama`, `vllm 0.27` or `vllm==0.27`. Raises Wrong for a program that is not known, or that does not do this; Unknown with the
     reason where nobody knows what it holds; with an objective its own rows say which releases are known."""
-    found = _PROGRAM.fullmatch(asked.strip())
-    name, version = (found[1], found[2]) if found else (asked.strip(), None)
+    name, version = named_program(asked)
     (row,) = almanac.rows(
         "FROM program_called($name, version := $version, phase_id := $phase)",
         {"name": name, "version": version, "phase": phase_id},

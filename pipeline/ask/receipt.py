@@ -54,6 +54,12 @@ LINES: tuple[tuple[str, str, str], ...] = (
     (SGLANG, "version", r"sglang[ =v]+(?P<text>\d[\w.]+)"),
     (SGLANG, "model", r"ServerArgs\(model_path='(?P<text>[^']+)'"),
     (SGLANG, "gpu_count", r"[(, ]tp_size=(?P<value>\d+)"),
+    # sglang/srt/server_args.py: attention over several groups of these cards, each with a cache of its own
+    (
+        SGLANG,
+        "data_parallel",
+        r"ServerArgs\((?=.{0,9000}?\benable_dp_attention=True).{0,9000}?\bdp_size=(?P<value>\d+)",
+    ),
     (SGLANG, "context_tokens", r"context_len=(?P<value>\d+)"),
     (SGLANG, "kv_format", r"ServerArgs\(.{0,3000}?\bkv_cache_dtype='(?P<text>\w+)"),
     (SGLANG, "weights", rf"Load weight end\..{{0,300}}?mem usage={_SIZE}"),
@@ -68,6 +74,9 @@ LINES: tuple[tuple[str, str, str], ...] = (
     (LLAMA, "quantization", r"(?:file type\s+=|model ftype\s+=)\s*(?P<text>\S+(?: - \w+)?)"),
     (LLAMA, "context_tokens", r"llama_(?:context|new_context_with_model|init_from_model): n_ctx\s+=\s*(?P<value>\d+)"),
     (LLAMA, "sequence_tokens", r"llama_context: n_ctx_(?:seq|per_seq)\s+=\s*(?P<value>\d+)"),
+    # slots with a cache each (llama-context.cpp): n_ctx is of all of them together
+    (LLAMA, "slots", r"llama_context: n_seq_max\s+=\s*(?P<value>\d+)"),
+    (LLAMA, "slots_share", r"llama_context: kv_unified\s+=\s*(?P<text>\w+)"),
     (LLAMA, "weights", rf"{_CARD} (?:model )?buffer size =\s*{_SIZE}"),
     (LLAMA, "cache", rf"{_CARD} KV buffer size =\s*{_SIZE}"),
     # (of what a model sees with, tools/mtmd/clip.cpp)
@@ -87,7 +96,7 @@ _COMPILED = tuple((program, what, re.compile(pattern)) for program, what, patter
 _OLLAMA = re.compile(r"ollama\[\d+\]:|source=\w+\.go:\d+")
 # the words that any line of interest has: most lines of a log have none
 _MARKS = re.compile(
-    r"took|take|KV|model=|args|loaded meta|_memory|peak|blocks|graph|ServerArgs|Load weight|context_len|buffer size|general\.name|ftype|file type|build|n_ctx|flash_attn|Detected MTP|msg=|memory  |sglang|LLM engine|type_k|model size"
+    r"took|take|KV|model=|args|loaded meta|_memory|peak|blocks|graph|ServerArgs|Load weight|context_len|buffer size|general\.name|ftype|file type|build|n_ctx|n_seq_max|kv_unified|flash_attn|Detected MTP|msg=|memory  |sglang|LLM engine|type_k|model size"
 )
 _POWERS = {"B": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 _CACHES_OF_16_BITS = ("auto", "bfloat16", "bf16", "float16", "fp16", "f16", "half", "none")
@@ -192,10 +201,21 @@ def format_of(receipt: Receipt) -> str | None:
     }.get(said)
 
 
-def compared(almanac: Almanac, model: Model, use: Use, receipt: Receipt) -> dict[str, Any]:
-    """What the log says of each component, what the formulas say, and the difference. Raises Unknown with the reason where they say nothing."""
+def _held_at(receipt: Receipt, use: Use) -> tuple[int | None, int]:
+    """The tokens of a sequence, and how many sequences a cache was set aside for."""
+    said, users = receipt.numbers, use.sequences or 1
+    if use.context_tokens:
+        return use.context_tokens, users
+    if receipt.words.get("slots_share") in ("false", "0") and said.get("sequence_tokens"):
+        return said["sequence_tokens"], max(users, said.get("slots", 1))
+    return said.get("context_tokens") or said.get("sequence_tokens"), users
+
+
+def compared(almanac: Almanac, model: Model, use: Use, receipt: Receipt, count: int = 1) -> dict[str, Any]:
+    """What the log says of each component, what the formulas say, and the difference, on `count` cards where it does not say how many. Raises
+    Unknown with the reason where they say nothing."""
     said = receipt.numbers
-    context = use.context_tokens or said.get("context_tokens") or said.get("sequence_tokens")
+    context, users = _held_at(receipt, use)
     engine = {VLLM: "vllm", SGLANG: "sglang", LLAMA: "llama.cpp", PYTORCH: None}[receipt.program]
     # 0.8 has both engines and says which it starts; what is older has the first
     first = re.match(r"0\.[0-8]\.", receipt.words.get("version", "")) and receipt.words.get("generation") != "V1"
@@ -207,14 +227,15 @@ def compared(almanac: Almanac, model: Model, use: Use, receipt: Receipt) -> dict
         "phase": use.phase_id,
         "engine": engine,
         "context": context,
-        "users": use.sequences or 1,
+        "users": users,
         "kv": use.kv_dtype_id or _cache_format(receipt),
         "attention": "eager" if receipt.words.get("flash") in ("0", "disabled", "off") else None,
-        "count": max(receipt.numbers.get("gpu_count", 1), len(receipt.cards.get("weights", ())), 1),
+        "count": max(said.get("gpu_count", count), len(receipt.cards.get("weights", ())), 1),
+        "dp": said.get("data_parallel") if receipt.program == SGLANG else None,
     }
     (ours,) = almanac.rows(
         "FROM footprint_of($m, dtype_id := $dtype, phase_id := $phase, engine_id := $engine, context_tokens := $context, sequences := $users, "
-        "kv_dtype_id := $kv, gpu_count := $count, attention := $attention)",
+        "kv_dtype_id := $kv, gpu_count := $count, attention := $attention, data_parallel := $dp)",
         asked,
     )
     if ours["total_bytes"] is None:
@@ -260,7 +281,7 @@ def _with_predictions(almanac: Almanac, asked: Row, ours: Row) -> Row:
     (both,) = almanac.rows(
         "FROM speculative_of($m, 'mtp', dtype_id := $dtype, engine_id := $engine, context_tokens := $context, sequences := $users, "
         "kv_dtype_id := $kv, gpu_count := $count)",
-        {name: value for name, value in asked.items() if name not in ("phase", "attention")},
+        {name: value for name, value in asked.items() if name not in ("phase", "attention", "dp")},
     )
     if both["total_bytes"] is None:
         return ours
@@ -342,12 +363,18 @@ _METRICS = {
 
 def _rows(receipt: Receipt, ours: Row) -> list[dict[str, Any]]:
     found = _found(receipt, ours)
-    shared = f"TP{ours['gpu_count']}" if receipt.program in (VLLM, SGLANG) else f"layer split x{ours['gpu_count']}"
+    groups = receipt.numbers.get("data_parallel", 1)
+    shared = (
+        f"TP{ours['gpu_count']}{f' DP{groups}' if groups > 1 else ''}"
+        if receipt.program in (VLLM, SGLANG)
+        else f"layer split x{ours['gpu_count']}"
+    )
     return [
         {
             "model_id": ours["model_id"],
             "phase": ours["phase_id"],
             "weights_dtype": ours["dtype_id"],
+            "micro_batch": ours["sequences"] if ours["sequences"] > 1 else None,
             "seq_len": ours["context_tokens"],
             "parallelism": "1 GPU" if ours["gpu_count"] == 1 else shared,
             "framework": " ".join(filter(None, (receipt.name, receipt.words.get("version")))),

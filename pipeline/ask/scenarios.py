@@ -44,7 +44,7 @@ def _once(rows: list[Row]) -> list[Row]:
     return [row for row in rows if not (row["dtype_id"] in dropped and dropped[row["dtype_id"]](key(row)))]
 
 
-def scenario_of(model: Model, use: Use, dtype: str, engine: str | None, count: int) -> Row:
+def scenario_of(model: Model, use: Use, dtype: str | None, engine: str | None, count: int) -> Row:
     most = model.row.get("max_context_tokens")
     context = use.context_tokens if use.context_tokens is None or most is None else min(use.context_tokens, most)
     row = {
@@ -70,8 +70,12 @@ def scenario_of(model: Model, use: Use, dtype: str, engine: str | None, count: i
     return row | {name: value for name, value in given.items() if value is not None}
 
 
-def formats_of(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool) -> list[tuple[str, str | None]]:
-    """The formats, each with its engine (None in training: its own), that are told of: those that are published for the phase, or the one asked for."""
+Format = tuple[str | None, str | None]
+
+
+def formats_of(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool) -> list[Format]:
+    """The formats, each with its engine (None in training: its own), that are told of: those that are published for the phase, or the one
+    asked for; None for that of the program."""
     sets = almanac.rows(
         "SELECT dtype_ids, engine_ids FROM scenario_set WHERE purpose = 'lookup' AND list_contains(string_split(phase_ids, ' '), $phase)",
         {"phase": use.phase_id},
@@ -95,6 +99,8 @@ def formats_of(almanac: Almanac, model: Model, card: Card, use: Use, *, every: b
     if use.dtype_id is not None:
         asked = [one for one in known if one[0] == use.dtype_id and (every or _is_here(one, card))]
         return asked or [(use.dtype_id, own.get(use.dtype_id))]
+    if use.is_in_own_format and use.dtype_id is None:
+        return [(None, None)]
     if every:
         return list(known)
     if model.files_engine is not None and use.program is None:
@@ -133,7 +139,7 @@ def _is_here(one: tuple[str, str | None], card: Card) -> bool:
     return card.vendor == "apple" or not (one[0].startswith("mlx-") or one[1] == "mlx-lm")
 
 
-def in_order(rows: list[Row], main: list[tuple[str, str | None]]) -> list[Row]:
+def in_order(rows: list[Row], main: list[Format]) -> list[Row]:
     """The largest weights first, which is the best quality; what is not known last."""
     place = {dtype: k for k, (dtype, _engine) in enumerate(main)}
     return sorted(

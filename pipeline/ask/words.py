@@ -26,6 +26,12 @@ ENGINES = {
     "mlx-lm": "MLX",
     "sglang": "SGLang",
 }
+SHARED = {  # how several cards train, which nobody who starts a program sees
+    "zero3": "weights, gradients and optimizer in parts, one on each card (FSDP2, DeepSpeed ZeRO-3): a start without that holds all of them on each",
+    "zero2": "gradients and optimizer in parts, one on each card, and all weights on each (DeepSpeed ZeRO-2)",
+    "zero1": "the optimizer in parts, one on each card, and all weights and gradients on each (DeepSpeed ZeRO-1)",
+    "ddp": "weights, gradients and optimizer whole on each card (DDP)",
+}
 _PLACEMENTS = {
     "resident": "all parts on the card",
     "model": "one part at a time",
@@ -39,6 +45,7 @@ def placed(row: dict[str, Any]) -> str:
     """How a pipeline's parts are placed, and what its denoiser and its text encoders are packed in."""
     packed = row.get("denoiser_dtype_id")
     told = _PLACEMENTS.get(row["placement"], row["placement"])
+    told += ", decoded in tiles" if row.get("is_tiled") else ""
     parts = "denoiser and text encoders" if row.get("text_dtype_id") else "denoiser"
     return f"{told}, {parts} in {format_name(packed)}" if packed else told
 
@@ -69,6 +76,8 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
     if use.get("program") and held:  # of a version that lacks the model's class nothing does
         but = "" if answer.get("has_own_context", True) else ", but for the context: it has none that a source tells"
         page.say(f"Holds for {held[0]}; what was not said is its own default{but}.")
+    if best and use["phase_id"] != "inference" and best.get("gpu_count", 1) > 1 and best["sharding"] in SHARED:
+        page.say(f"Counted with {SHARED[best['sharding']]}.")
     if answer.get("adapter"):
         page.say(_adapter(answer["adapter"]))
     if answer["formats"]:

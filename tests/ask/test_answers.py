@@ -9,8 +9,7 @@ import pytest
 
 from pipeline.ask import answers, several
 from pipeline.ask.page import Page
-from pipeline.render.data.made import wishes
-from tests.few import DETECTS, EXPERTS, FORECASTS, LARGE, PACKED, PIPELINE, SEEING, SMALL, TEXT, WEIGHED
+from tests.few import DETECTS, EXPERTS, FORECASTS, LARGE, PACKED, SEEING, SMALL, TEXT, WEIGHED
 
 
 @pytest.mark.some(1)
@@ -174,34 +173,6 @@ def test_what_is_published_in_few_bits_is_not_packed_again(ask_json):
         "gguf-mxfp4",
         "mxfp4",
     }
-
-
-def test_a_diffusion_pipeline_is_told_by_where_its_parts_lie(ask_json, ask):
-    told = ask_json("fits", PIPELINE, "--gpu", "rtx-3060-12gb")
-    assert told["verdict"] == "fits" and {row["placement"] for row in told["placements"]} == {
-        "resident",
-        "model",
-        "group",
-        "sequential",
-    }
-    packed = [row["denoiser_dtype_id"] for row in told["placements"] if row.get("denoiser_dtype_id")]
-    # of a class that no source describes in GGUF there is none
-    assert packed == ["fp8", "nf4"] or told["best"]["placement"] == "resident"
-    named = ask_json("fits", PIPELINE, "--gpu", "rtx-3060-12gb", "--format", "nf4")
-    assert {row["denoiser_dtype_id"] for row in named["placements"]} == {"nf4"} and named["verdict"] == "fits"
-    assert ask_json("fits", PIPELINE, "--gpu", "rtx-3060-12gb", "--format", "Q8_0")["verdict"] is None
-    assert ask("fits", PIPELINE, "--free", "10GiB")[0] == 3
-
-
-def test_lora_of_a_pipeline_is_told_where_its_step_was_counted(ask_json, ask):
-    """Any other training of it has a reason, never the answer of making pictures."""
-    card = ("--gpu", "rtx-3060-12gb")
-    told = ask_json("fits", PIPELINE, *card, "--phase", "lora")
-    assert told["verdict"] == "fits" and {row["placement"] for row in told["placements"]} == {"resident", "cached"}
-    assert "can be fine-tuned by LoRA" in ask("fits", PIPELINE, *card, "--phase", "lora")[1]
-    packed = ask_json("fits", PIPELINE, *card, "--phase", "qlora")
-    assert packed["verdict"] is None and "not counted over a base in nf4" in packed["reason"]
-    assert "LoRA adapters alone" in ask_json("fits", PIPELINE, *card, "--phase", "full-finetune")["reason"]
 
 
 def test_what_lists_one_of_each_work_for_the_wish(ask_json, ask):
@@ -453,11 +424,6 @@ def test_a_length_may_be_said_in_thousands(ask_json, ask):
         told = ask_json("fits", TEXT, "--gpu", "rtx-4090", "--context", said)
         assert {row["context_tokens"] for row in told["formats"]} == {meant}
     assert ask("fits", TEXT, "--context", "4kk")[0] == 2
-
-
-def test_a_video_is_as_long_and_wide_as_the_first_screen_asks():
-    wish = next(wish for wish in wishes() if wish.unit == "frames" and wish.side)
-    assert {"width": wish.side[0], "height": wish.side[1], "frames": wish.usual} == answers.VIDEO
 
 
 def test_of_what_only_weights_are_known_they_are_told_and_the_reason_of_no_single_engine(ask, ask_json):

@@ -4,7 +4,7 @@ import duckdb
 import pytest
 
 from pipeline.ask.card_names import counted, unlike
-from tests.few import EXPERTS, PIPELINE, TEXT
+from tests.few import EXPERTS, PIPELINE, SEEING, TEXT
 
 NAMES = {
     "Qwen/Qwen3-8B-AWQ": "awq-int4",
@@ -233,3 +233,26 @@ def test_a_name_in_several_words_needs_no_quotes(ask_json):
 def test_of_several_cards_of_a_name_the_one_that_gives_least_is_asked(ask_json):
     told = ask_json("fits", TEXT, "--gpu", "A100 40G")
     assert told["card"]["gpu_id"].endswith("40gb") and "a100-sxm-40gb" in told["card"]["notes"][0]
+
+
+@pytest.mark.parametrize(
+    ("said", "model"),
+    [("qwen 3.5", SEEING), ("qwen3.5 4", None), ("gpt-oss 20", None), ("qwen 3.", None), ("whisper", None)],
+)
+def test_the_beginning_of_one_name_is_taken_for_it_and_of_several_for_none(macro, said, model):
+    """mistral small 3.2: nobody types 24B-Instruct-2506 behind it. Without its number it may be any of a family."""
+    assert macro("SELECT model_id FROM repository_of($1)", said) == [(model,)]
+
+
+def test_a_tag_of_ollama_is_pasted_as_it_is_named(ask_json):
+    """Who names a tag has Ollama, whose file holds what the model sees with: nothing is converted, and nothing left out."""
+    told = ask_json("fits", "ollama run qwen3.5:4b", "--gpu", "rtx-4090", "--images", "1")
+    first = told["commands"][0]
+    assert first["engine"] == "Ollama" and first["command"].endswith("ollama run qwen3.5:4b")
+
+
+def test_what_is_pasted_is_a_tag_and_nothing_else(macro):
+    """A name goes into a line for a shell."""
+    assert macro("SELECT ollama_tag FROM repository_of('https://ollama.com/library/qwen3:8b')") == [("qwen3:8b",)]
+    for said in ("Qwen3-8B-Q4_K_M.gguf", "Qwen/Qwen3-8B", "qwen3:8b-$(id)", "qwen3:8b-`id`", "qwen3:8b-;id"):
+        assert macro("SELECT ollama_tag FROM repository_of($1)", said) == [(None,)]

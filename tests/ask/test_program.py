@@ -1,5 +1,6 @@
 """`--program`: what the question leaves unsaid is what the program does by itself."""
 
+import duckdb
 import pytest
 
 from tests.few import EXPERTS, SMALL, TEXT
@@ -30,6 +31,35 @@ def test_a_training_takes_the_programs_recipe(ask_json):
         ]["sequences"]
         == 2
     )
+
+
+@pytest.mark.parametrize(("program", "dtype"), [("llama-factory", "fp32"), ("trl", "fp32"), ("ms-swift", "bf16")])
+def test_a_training_is_in_the_programs_own_format(ask_json, folder, program, dtype):
+    """LLaMA-Factory casts what it trains to fp32: told in bf16, half of what it takes "fitted"."""
+    told = ask_json("fits", SMALL, "--gpu", "h100-sxm", "--phase", "full-finetune", "--program", program)
+    with duckdb.connect(str(folder / "almanac.duckdb"), read_only=True) as connection:
+        query = f"SELECT dtype_id, total_bytes FROM footprint_of('{SMALL}', phase_id := 'full-finetune', program := '{program}')"
+        assert connection.execute(query).fetchall() == [(dtype, told["best"]["total_bytes"])]
+    asked = ("--phase", "full-finetune", "--program", program, "--format", "bf16")
+    assert ask_json("fits", SMALL, "--gpu", "h100-sxm", *asked)["best"]["dtype_id"] == "bf16"
+
+
+@pytest.mark.parametrize("program", ["ms-swift", "axolotl"])
+def test_parts_on_several_cards_are_in_fp32_where_bf16_is_on(ask_json, program):
+    """Accelerate's FSDP2 and DeepSpeed keep fp32 of what is trained: 16 bytes of a parameter, and not 8 as on one card."""
+    one, eight = (
+        ask_json("fits", TEXT, "--gpu", card, "--phase", "full-finetune", "--program", program, "--context", "2048")[
+            "best"
+        ]
+        for card in ("h200", "8xh100-sxm")
+    )
+    assert eight["total_bytes"] > 2 * 8.19e9 and one["total_bytes"] < 12 * 8.19e9
+
+
+def test_how_several_cards_share_a_training_is_said(ask):
+    asked = ("fits", TEXT, "--phase", "full-finetune", "--program", "ms-swift", "--context", "2048", "--gpu")
+    assert "in parts, one on each card (FSDP2, DeepSpeed ZeRO-3)" in " ".join(ask(*asked, "8xh100-sxm")[1].split())
+    assert "ZeRO" not in ask(*asked, "b200")[1]
 
 
 @pytest.mark.some(2)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.few import LARGE, SEEING, SMALL, TEXT
+from tests.few import EXPERTS, LARGE, SEEING, SMALL, TEXT
 
 # kserve/kserve pull 4470 (engine, model) and gateway-api-inference-extension pull 550 (memory): two runs, in vLLM's words of 0.8
 VLLM_08 = """\
@@ -268,3 +268,35 @@ def test_a_file_that_is_not_there_and_a_question_without_a_model_are_told(ask, t
 def test_a_log_that_does_not_name_its_model_asks_for_it(ask, log):
     status, _out, error = ask("fits", "--log", log(VLLM))
     assert status == 2 and "does not name its model" in " ".join(error.split())
+
+
+def test_slots_with_a_cache_each_are_so_many_sequences(ask_json, log):
+    """n_ctx is of all slots together: taken for one sequence it was beyond what the model reads, and the log refused."""
+    text = (
+        "llama_context: n_seq_max     = 2\nllama_context: n_ctx         = 81920\nllama_context: n_ctx_seq     = 40960\n"
+        "llama_context: kv_unified    = {}\nllama_kv_cache:      CUDA0 KV buffer size =  11520.00 MiB\n"
+    )
+    told = ask_json("fits", TEXT, "--log", log(text.format("false")), "--format", "q4_k_m")
+    assert (told["context_tokens"], told["sequences"]) == (40_960, 2)
+    (cache,) = (row for row in told["components"] if row["component"] == "KV cache")
+    assert abs(cache["difference"]) < 0.01 and {row["micro_batch"] for row in told["measured"]} == {2}
+    whole = text.replace("81920", "40960").replace("= 40960\nllama_context: kv", "= 40960\nllama_context: kv")
+    assert ask_json("fits", TEXT, "--log", log(whole.format("true")), "--format", "q4_k_m")["sequences"] == 1
+
+
+def test_attention_in_groups_of_cards_is_read_of_sglang(ask_json, log):
+    """Each group has a cache of its own: without it a token took half as much on each card."""
+    args = "ServerArgs(model_path='a', tp_size=4, dp_size=2, ep_size=4, enable_dp_attention={})\n"
+    grouped, plain = (
+        ask_json("fits", EXPERTS, "--log", log(args.format(on) + SGLANG), "--format", "mxfp4")["components"][0][
+            "ours_bytes"
+        ]
+        for on in (True, False)
+    )
+    assert grouped == 2 * plain
+
+
+def test_a_piece_of_a_log_is_of_the_cards_that_were_named(ask_json, log):
+    text = "INFO model_runner.py:1100] Loading model weights took 3.8 GB\n"
+    told = ask_json("fits", TEXT, "--gpu", "4xrtx-4090", "--format", "bf16", "--log", log(text))
+    assert told["gpu_count"] == 4 and abs(told["components"][0]["difference"]) < 0.05

@@ -97,6 +97,15 @@ def test_a_tower_that_nobody_counted_has_no_answer_for_images(footprints):
     assert seeing["total_bytes"] is None and "has not been counted" in seeing["unknown_reason"]
 
 
+def test_a_program_that_loads_a_tower_which_nobody_counted_has_no_answer(footprints):
+    """llama-server can be told to leave it out, Ollama and LM Studio cannot."""
+    asked = {"model_id": "zai-org/GLM-5.3-Flash", "dtype_id": "gguf-q4_k_m", "context_tokens": 8192}
+    own, *others = footprints([asked | {"program": program} for program in ("llama.cpp", "ollama", "lm-studio")])
+    assert own["total_bytes"]
+    for other in others:
+        assert other["total_bytes"] is None and "loads that where its files have it" in other["unknown_reason"]
+
+
 # MiB of the second file, as llama.cpp prints it (ggml-org/llama.cpp pull requests 22790, 22673 and 23269, issues 24758 and 16842)
 SECOND_FILES = {
     "google/gemma-3-4b-it": 811.79,

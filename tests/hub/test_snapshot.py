@@ -51,6 +51,15 @@ def test_every_config_of_the_bundled_snapshot_says_how_far_it_may_be_trusted(bun
             assert record.config_kind and record.config_source and record.config_sources, record.model_id
 
 
+def test_no_context_is_that_of_a_copy_cut_for_a_chip(bundled):
+    """LLM-TPU keeps configs with the length that it compiled: MiniCPM-V 2.6 "read 512 tokens"."""
+    cut = ("max_position_embeddings", "seq_length")
+    for record in bundled.records:
+        if str(record.config_source).startswith("llm-tpu") and record.config:
+            inner = record.config.get("llm_config") or record.config
+            assert all(inner.get(name, 4096) > 1024 for name in cut), record.model_id
+
+
 def test_only_exact_totals_count_as_stored_totals(bundled):
     for record in bundled.records:
         assert record.stored_parameter_count is None or record.parameters_kind in EXACT_KINDS, record.model_id

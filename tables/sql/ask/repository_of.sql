@@ -8,6 +8,7 @@
 --   name, or where Ollama is named with it (ollama run deepseek-r1). That of a family (flux, sdxl, sd 1.5, mistral 7b)
 --   is the model that people mean by it, where nothing else has that name. beyond_bytes: what the file holds beyond
 --   the format that is told, at most (Ollama lists two digits of a size); null where the format is the file's own.
+--   ollama_tag: as `ollama run` takes it, where the name is one of its library.
 --
 -- gpus_called('A100 40G'): the cards that go by a name: an id or a whole name, else without the words of makers and
 --   machines, and with its memory where that is said; none, one, or several that differ in what was not said. "16 GB
@@ -57,6 +58,11 @@ SELECT name, arg_max(model_id,
     bool_or(anatomy_grade <> 'unknown') AS is_known
 FROM named GROUP BY name;
 
+-- Whether a name's first words are these letters and digits.
+CREATE OR REPLACE MACRO begins_in_words(name, said) AS list_contains(list_transform(
+    range(1, len(string_split(name, '-'))),
+    lambda many: plain_name(array_to_string(string_split(name, '-')[:many], '-'))), said);
+
 CREATE OR REPLACE MACRO repository_of(asked) AS TABLE
 WITH named AS (
     -- (also with the command before it, and with blanks for hyphens)
@@ -103,6 +109,12 @@ base AS (
     -- (flux, sdxl: what a family is called)
     UNION ALL SELECT 4, family.base_name, NULL, NULL
     FROM first_match JOIN family_name AS family ON family.said_name = plain_name(first_match.base)
+    -- (the first words, with a number, of one model's name and of no other's: mistral small 3.2)
+    UNION ALL SELECT 5, any_value(work.model_id), NULL, NULL
+    FROM first_match JOIN work ON starts_with(plain_name(work.plain_name), plain_name(first_match.base))
+    WHERE regexp_matches(plain_name(first_match.base), '[a-z]{3}.*[0-9]')
+    HAVING count(DISTINCT plain_name(work.plain_name)) = 1
+        AND bool_or(begins_in_words(work.plain_name, plain_name(first_match.base)))
 ),
 found AS (
     SELECT plain.model_id, base.dtype, base.file_bytes
@@ -112,6 +124,7 @@ found AS (
 ),
 answered AS (
     SELECT found.model_id, coalesce(found.dtype, first_match.dtype, '') AS said, first_match.note, found.file_bytes,
+        (SELECT concat_ws(':', ollama_name, nullif(tag, '')) FROM said) AS ollama_tag,
         (SELECT dtype.dtype_id FROM dtype WHERE dtype.dtype_id = CASE said WHEN 'gguf-f16' THEN 'fp16'
             WHEN 'gguf-fp16' THEN 'fp16' WHEN 'gguf-bf16' THEN 'bf16' WHEN 'gguf-f32' THEN 'fp32'
             ELSE counted_format(said) END) AS dtype_id
@@ -120,7 +133,9 @@ answered AS (
 SELECT asked::VARCHAR AS asked, answered.model_id, answered.dtype_id,
     iif(said = 'own-mix', 'the mix of Ollama''s file of ' || formatReadableDecimalSize(file_bytes), nullif(said, ''))
         AS dtype_named,
-    answered.note, beyond_format_bytes(answered.model_id, said, answered.dtype_id, file_bytes) AS beyond_bytes
+    answered.note, beyond_format_bytes(answered.model_id, said, answered.dtype_id, file_bytes) AS beyond_bytes,
+    iif(file_bytes IS NOT NULL AND regexp_full_match(answered.ollama_tag, '[a-z0-9._:-]+'), answered.ollama_tag, NULL)
+        AS ollama_tag
 FROM answered;
 
 -- A card's name as people write it, without makers, series, sizes and the machine that it is built into.

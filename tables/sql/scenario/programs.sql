@@ -117,6 +117,12 @@ CREATE OR REPLACE MACRO program_reason(asked, known, usual, classes, model, cons
             || ', not ' || asked.engine_id::VARCHAR, NULL))
 END;
 
+-- Whether several cards hold parts of what is trained each, as they do where nobody says otherwise.
+CREATE OR REPLACE MACRO is_shared_out(asked, usual) AS asked_number(asked.gpu_count) > 1
+    AND starts_with(coalesce(lower(asked.sharding::VARCHAR), usual.sharding, usual_sharding(
+        asked_number(asked.gpu_count), asked_number(asked.tensor_parallel), asked_number(asked.pipeline_parallel),
+        false, NULL)), 'zero');
+
 CREATE OR REPLACE MACRO with_program(relation) AS TABLE
 SELECT
     asked.* REPLACE (
@@ -126,7 +132,8 @@ SELECT
         coalesce(asked.kv_dtype_id::VARCHAR, usual.kv_dtype_id) AS kv_dtype_id,
         coalesce(asked.optimizer_id::VARCHAR, usual.optimizer_id) AS optimizer_id,
         coalesce(asked.checkpointing::VARCHAR, usual.checkpointing) AS checkpointing,
-        coalesce(asked.precision::VARCHAR, usual.precision) AS precision,
+        coalesce(asked.precision::VARCHAR, iif(is_shared_out(asked, usual), usual.sharded_precision, NULL),
+            usual.precision) AS precision,
         coalesce(asked.loss::VARCHAR, usual.loss) AS loss,
         coalesce(asked.attention::VARCHAR, usual.attention) AS attention,
         coalesce(asked.lora_targets::VARCHAR, iif(model.expert_elements > 0, usual.experts_lora_targets, NULL),

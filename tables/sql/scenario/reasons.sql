@@ -305,10 +305,13 @@ CREATE OR REPLACE MACRO input_reason(model, scenario, image_tokens, sound_tokens
     WHEN scenario.images > 0 AND run.image_reason IS NOT NULL THEN run.image_reason
     WHEN scenario.images > 0 AND run.reads_prompt = 'compute-buffer' AND model.tower.graph IS NULL
         THEN 'what llama.cpp sets aside for the images of this model has not been counted'
+    WHEN model.has_uncounted_tower AND run.reads_prompt = 'compute-buffer' AND scenario.program <> 'llama.cpp'
+        THEN 'what llama.cpp sets aside for what this model sees with has not been counted, and '
+        || scenario.program || ' loads that where its files have it; llama.cpp itself is answered without (--no-mmproj)'
     WHEN image_tokens > scenario.context_tokens THEN 'the images alone are ' || image_tokens::BIGINT
-        || ' tokens, more than the context'
+        || ' tokens, more than the context of ' || scenario.context_tokens::BIGINT
     WHEN sound_tokens > 0 AND coalesce(run.reads_prompt <> 'whole', true)
         THEN 'sound in a prompt is counted in Transformers only'
     WHEN sound_tokens > scenario.context_tokens THEN 'the sound alone is ' || sound_tokens::BIGINT
-        || ' tokens, more than the context'
+        || ' tokens, more than the context of ' || scenario.context_tokens::BIGINT
 END;

@@ -1,0 +1,209 @@
+"""`fits` of diffusion pipelines, by the pictures or videos that they make: rows of `pipeline_fits_on` and `pipeline_training_fits_on`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pipeline.base.bounds import in_words
+from pipeline.book import commands as pasted
+
+from .almanac import Almanac, Row
+from .helps import has_stages
+from .problems import Unknown, Wrong
+from .question import INFERENCE, Card, Model, Use, named_program, program_of
+from .repositories import by_file, known_parts
+from .scenarios import VERDICTS, card_told, use_told
+from .words import format_name
+
+# what is made where nobody says it, as site/made.csv has it
+PICTURE = {"width": 1024, "height": 1024, "frames": 1}
+VIDEO = {"width": 832, "height": 480, "frames": 81}
+PROGRAM = "diffusers"  # whose placements are told: without a program, and with it
+
+
+def is_made_by(almanac: Almanac, model: Model) -> bool:
+    """Whether a model is a pipeline of several parts that makes pictures or videos, and is asked by these."""
+    return model.row["pipeline_tag"] not in pasted.TALKING and has_stages(almanac, model)
+
+
+def check_program(almanac: Almanac, asked: str, phase_id: str) -> None:
+    """Nothing where diffusers itself is named, which is what is told. Raises Unknown or Wrong for any other program."""
+    name, version = named_program(asked)
+    own, said = (
+        almanac.rows("FROM program_called($name, version := $version)", {"name": name, "version": each})[0]
+        for each in (None, version)
+    )
+    if own["program_id"] != PROGRAM or phase_id != INFERENCE or said["unknown_reason"] != own["unknown_reason"]:
+        program_of(almanac, asked, phase_id)  # which says why
+        raise Unknown(
+            f"Not known: what {in_words(name)} holds of a pipeline of several parts. What {PROGRAM} does is told without --program"
+        )
+
+
+def check_use(model: Model, use: Use) -> None:
+    """Raises Wrong for what is no part of the question: it would be passed over, and the answer be of something else."""
+    if use.context_tokens is not None or use.kv_dtype_id is not None:
+        raise Wrong(
+            f"{model.shown} makes pictures or videos and holds no context: it is asked by --images, --image-size and --frames"
+        )
+
+
+def made_of(almanac: Almanac, model: Model, use: Use) -> dict[str, int]:
+    """What is made at once: how many, and how large. Raises Wrong for frames of a pipeline that makes single pictures."""
+    is_video = _makes_videos(almanac, model)
+    if use.frames is not None and use.frames > 1 and not is_video:
+        raise Wrong(f"--frames is of what makes videos: {model.shown} makes pictures")
+    usual = VIDEO if is_video else PICTURE
+    return {
+        "width": use.image_width or usual["width"],
+        "height": use.image_height or usual["height"],
+        "frames": use.frames or usual["frames"],
+        "images": (use.images or 1) * (use.sequences or 1),
+    }
+
+
+def fits(almanac: Almanac, model: Model, card: Card, use: Use) -> dict[str, Any]:
+    """A diffusion pipeline: all parts on the card, one part at a time (its denoiser packed, too), one module at a time."""
+    made = made_of(almanac, model, use)
+    if card.gpu_id is None:
+        reason = "a pipeline of several parts is held against cards of the almanac alone (--gpu)"
+        rows: list[Row] = []
+    elif card.free_bytes is not None:
+        reason, rows = "a pipeline of several parts is held against whole cards alone (--gpu, or --empty)", []
+    elif use.is_training:
+        rows = _trained(almanac, {"gpu": card.gpu_id, "model": model.model_id} | made, use)
+        reason = next((row["unknown_reason"] for row in rows if row["unknown_reason"]), LORA_ALONE)
+    else:
+        asked = {"gpu": card.gpu_id, "model": model.model_id} | made
+        rows = _placed(almanac, asked, use.dtype_id)
+        reason = next((row["unknown_reason"] for row in rows if row["unknown_reason"]), None)
+        if reason and use.dtype_id in (None, *WHOLE):
+            reason += known_parts(almanac, model.model_id) + by_file(almanac, model.model_id)
+        elif reason:
+            reason += _known_formats(almanac, asked)
+    verdict = next((v for v in VERDICTS if any(row["verdict"] == v for row in rows)), None)
+    return {
+        "model": model.shown,
+        "card": card_told(card, 1),
+        "use": use_told(use, []),
+        "verdict": verdict,
+        # (of what does not fit the least is told)
+        "best": _first(sorted(rows, key=_bytes) if verdict == "no" else rows, verdict),
+        "placements": rows,
+        "made": _made(made, use) if rows else None,
+        "formats": [],
+        "helps": [],
+        "commands": [],
+        "reason": None if verdict else reason,
+    }
+
+
+SIZE = "".join(f", {name} := ${name}" for name in ("width", "height", "frames", "images"))
+WHOLE = ("bf16", "fp16", "fp32")  # formats of a whole pipeline; any other is one of its denoiser
+PACKED = ("fp8", "gguf-q8_0", "gguf-q4_k_s", "nf4")  # those that are told unasked, the most bits first
+TEXT_PACKED = ("fp8", "nf4")  # of these, what text encoders can be held in, too
+
+
+def _placed(almanac: Almanac, asked: Row, dtype: str | None) -> list[Row]:
+    """The ways to place the parts, the quickest first."""
+    if dtype is not None:
+        name = "dtype_id" if dtype in WHOLE else "denoiser_dtype_id"
+        rows = almanac.rows(f"FROM pipeline_fits_on($gpu, $model{SIZE}, {name} := $dtype)", asked | {"dtype": dtype})
+        return [row | {name: dtype} for row in rows]
+    rows = almanac.rows(f"FROM pipeline_fits_on($gpu, $model{SIZE})", asked)
+    if any(row["verdict"] == "fits" for row in rows if row["placement"] == "resident"):
+        return rows
+    rows += _in_tiles(almanac, asked, rows)
+    packed = []
+    for one in PACKED:  # one by one: DuckDB loses its way where a table of formats is joined to the macro
+        query = f"FROM pipeline_fits_on($gpu, $model{SIZE}, denoiser_dtype_id := $dtype) WHERE placement = 'model'"
+        told = almanac.rows(query, asked | {"dtype": one})
+        packed += [row | {"denoiser_dtype_id": one} for row in told if row["total_bytes"] is not None]
+    packed += _all_packed(almanac, asked, packed)
+    at = next((i + 1 for i, row in enumerate(rows) if row["placement"] == "model"), len(rows))
+    return [*rows[:at], *packed, *rows[at:]]
+
+
+def _in_tiles(almanac: Almanac, asked: Row, before: list[Row]) -> list[Row]:
+    """One part at a time, what was made decoded piece by piece: where nothing else does it, and decoding is what takes most."""
+    if any(row["verdict"] == "fits" for row in before) or not any(row["total_bytes"] for row in before):
+        return []
+    least = min(row["total_bytes"] for row in before if row["total_bytes"])
+    found: list[Row] = []
+    for one in (None, *PACKED):
+        names = {"denoiser_dtype_id": one} if one else {}
+        packed = ", denoiser_dtype_id := $denoiser_dtype_id" if one else ""
+        query = f"FROM pipeline_fits_on($gpu, $model{SIZE}, is_tiled := true{packed}) WHERE placement IN ('model', 'sequential')"
+        for row in almanac.rows(query, asked | names):
+            is_less = row["total_bytes"] is not None and row["total_bytes"] < least
+            if is_less and not (one and row["placement"] == "sequential"):
+                found.append(row | names | {"is_tiled": True})
+    return sorted(found, key=_bytes, reverse=True)
+
+
+def _known_formats(almanac: Almanac, asked: Row) -> str:
+    """Those of the denoiser that are told instead of one that is not known."""
+    query = f"FROM pipeline_fits_on($gpu, $model{SIZE}, denoiser_dtype_id := $dtype) WHERE total_bytes IS NOT NULL"
+    known = [format_name(one) for one in PACKED if almanac.rows(query, asked | {"dtype": one})]
+    return f". Known of its denoiser: {', '.join(known)} (--format)" if known else ""
+
+
+def _all_packed(almanac: Almanac, asked: Row, before: list[Row]) -> list[Row]:
+    """Denoiser and text encoders in 8 bits and in 4, where that takes less: a large text encoder may be what needs most."""
+    found: list[Row] = []
+    for one in TEXT_PACKED:
+        names = {"denoiser_dtype_id": one, "text_dtype_id": one}
+        given = "".join(f", {name} := ${name}" for name in names)
+        query = f"FROM pipeline_fits_on($gpu, $model{SIZE}{given}) WHERE placement = 'model'"
+        told = almanac.rows(query, asked | names)
+        least = min((row["total_bytes"] for row in (*before, *found)), default=0)
+        found += [row | names for row in told if row["total_bytes"] is not None and row["total_bytes"] < least]
+    return found
+
+
+def _first(rows: list[Row], verdict: str | None) -> Row | None:
+    return next((row for row in rows if row["verdict"] == verdict), None) if verdict else None
+
+
+def _bytes(row: Row) -> int:
+    return row["total_bytes"] or 0
+
+
+LORA_ALONE = "of pipelines the training of LoRA adapters alone is counted (--phase lora or qlora)"
+
+
+def _trained(almanac: Almanac, asked: Row, use: Use) -> list[Row]:
+    """LoRA of the denoiser over a base in 16 bits and in 4, the text and the latents made before or not."""
+    if use.phase_id not in ("lora", "qlora"):
+        return []
+    base = {"lora": ("bf16", "nf4"), "qlora": ("nf4",)}[use.phase_id] if use.dtype_id is None else (use.dtype_id,)
+    asked = asked | {"rank": use.lora_rank}
+    rows = []
+    for dtype in base:
+        name = "dtype_id" if dtype in WHOLE else "denoiser_dtype_id"
+        told = almanac.rows(
+            f"FROM pipeline_training_fits_on($gpu, $model, lora_rank := $rank, {name} := $dtype, checkpointing := 'full'{SIZE})",
+            asked | {"dtype": dtype},
+        )
+        rows += [row | {name: dtype} for row in told if row["total_bytes"] is not None or len(base) == 1 or not rows]
+    return rows
+
+
+def _made(made: dict[str, int], use: Use) -> str:
+    """What the rows are told of."""
+    many, frames = made["images"], made["frames"]
+    what = "picture" if frames == 1 else f"video of {frames:,} frames"
+    each = f"{what} of {made['width']:,} × {made['height']:,} pixels"
+    told = f"a {each}" if many == 1 else f"{many:,} {each.replace('picture', 'pictures').replace('video', 'videos')}"
+    if use.is_training:
+        return f"{told}{' at once' if many > 1 else ''}, all layers recomputed"
+    return told
+
+
+def _makes_videos(almanac: Almanac, model: Model) -> bool:
+    """Whether its autoencoder makes videos; of all others one picture is asked."""
+    query = """
+        SELECT count(*) > 0 FROM component JOIN pipeline_stage USING (class_name)
+        WHERE model_id = $id AND stage = 'decode' AND frames_at_once <> 1
+    """
+    return almanac.value(query, {"id": model.model_id})
