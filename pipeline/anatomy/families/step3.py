@@ -49,8 +49,7 @@ def language_model(fields: Fields) -> Anatomy:
     windows = windows_by_type(fields, layers, window_of(fields, 512))
     attend(decoder, fields, windows)
     routed = sum(SPARSE.layers(fields, layers))
-    if routed < layers:
-        decoder.mlp(layers - routed, fields.count("intermediate_size"))
+    decoder.dense_mlp(layers - routed, "intermediate_size")
     SPARSE.sparse_layers(decoder, fields, routed)
     decoder.ends()
     if count := fields.repeats("num_nextn_predict_layers", default=0, least=0):

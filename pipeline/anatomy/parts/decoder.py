@@ -152,6 +152,11 @@ class Decoder(Builder):
         )
         self.feed_forward_row("dense", layers, width=width, is_gated=gated)
 
+    def dense_mlp(self, layers: int, *names: str, **options):
+        """Of the width that the config says under these names, which it need not where no layer has one."""
+        if layers:
+            self.mlp(layers, self.fields.count(*names), **options)
+
     def feed_forward_row(self, kind, layers, **row):
         if layers > 0:
             self.feed_forward.append(FeedForwardLayer(kind, layers, self.component, **row))
