@@ -114,7 +114,9 @@ def test_the_last_loads_of_a_long_journal_are_kept():
 
     def journal(before: int, behind: int) -> str:
         loads = [1] * before + [9] + [1] * behind
-        start = "llama_model_loader: loaded meta data with 33 key-value pairs and 399 tensors from /a (version GGUF V3)\n"
+        start = (
+            "llama_model_loader: loaded meta data with 33 key-value pairs and 399 tensors from /a (version GGUF V3)\n"
+        )
         return "".join(f"{start}load_tensors: CUDA0 model buffer size = {size}.00 MiB\n" for size in loads)
 
     for before in (0, 3):
