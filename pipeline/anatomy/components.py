@@ -162,7 +162,7 @@ def _counted(name: str, config: object, class_name: str | None) -> Component:
                 part, hidden = video_autoencoder(fields), fields.count("base_dim")
             else:
                 part, widths = autoencoder(fields), _widths(fields)
-                hidden = widths[min(1, len(widths) - 1)]
+                hidden = widths[:2][-1]
             facts = {"leaf_element_count": _leaf(part.tensors), "hidden_size": hidden}
             facts |= {"token_pixels": 1, "latent_elements": 0}
             return Component(name, class_name or fields.text("_class_name"), part.element_count, **facts)

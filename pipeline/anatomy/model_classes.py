@@ -85,15 +85,10 @@ def _head(name: str, model_type: str) -> str:
         first, last = min(names), max(names)  # what these two begin with, all between them do
         shared = first[: next(i for i in range(len(first) + 1) if first[: i + 1] != last[: i + 1])]
         return name.removeprefix(shared.removesuffix("For"))
+    return head_in(name)
+
+
+def head_in(name: str) -> str:
+    """ForCausalLM of SidewaysForCausalLM; empty where a name tells of none."""
     head = _HEAD.search(name)
-    return head[0] if head else ""
-
-
-def namesake(model_type: str, class_name: str) -> str | None:
-    """The described class of another type with the same head: LlamaForCausalLM for any ...ForCausalLM."""
-    head = _HEAD.search(class_name)
-    heads = (
-        ("ForCausalLM", "LMHeadModel") if head and head[0] in ("ForCausalLM", "LMHeadModel") else (head and head[0],)
-    )
-    found = [name for name in described().get(model_type, {}) if head and name.endswith(heads)]
-    return min(found, key=len, default=None)
+    return head.group() if head else ""

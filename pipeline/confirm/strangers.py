@@ -13,7 +13,7 @@ from typing import Any
 
 from pipeline.anatomy import read_config
 from pipeline.anatomy.families import reader_for
-from pipeline.anatomy.model_classes import namesake
+from pipeline.anatomy.model_classes import described, head_in
 
 # One of each plan, with its projections apart: that some are fused leaves no trace in a count.
 CANDIDATES = (
@@ -26,6 +26,8 @@ _IDLE = re.compile(
     r"softcap|logit|seed|loss|scal(e|ing)|multiplier|temperature|pretraining_tp|gradient|_name|auto_map|task|chunk_size_feed|"
     r"norm_topk|routed_scaling|output_|return_|problem_type|architectures|model_type|quantization|tokenizer|max_length|act_fn"
 )
+
+_OVER_THE_VOCABULARY = ("ForCausalLM", "LMHeadModel")  # the same head under the names of then and of now
 
 
 class _Noted(dict):
@@ -74,9 +76,17 @@ def _under_their_names(config: Mapping[str, Any], model_type: str) -> dict[str, 
     names = config.get("architectures") or []
     if not isinstance(names, list) or len(names) > 1 or not all(isinstance(name, str) for name in names):
         return None
-    classes = [namesake(model_type, name) for name in names]
+    classes = [_namesake(model_type, name) for name in names]
     own = {"architectures": classes} if classes else {}
     return {**config, "model_type": model_type, **own} if all(classes) else None
+
+
+def _namesake(model_type: str, class_name: str) -> str | None:
+    """The described class of another type with the same head: LlamaForCausalLM for any ...ForCausalLM."""
+    head = head_in(class_name)
+    heads = _OVER_THE_VOCABULARY if head in _OVER_THE_VOCABULARY else (head,)
+    found = [name for name in described()[model_type] if head and name.endswith(heads)]
+    return min(found, key=len, default=None)
 
 
 def _shapes(name: str, value: Any) -> bool:

@@ -59,7 +59,7 @@ def config_of(metadata: Mapping[str, Any], tensors: Iterable[Tensor]) -> dict[st
     model_type, architecture = ARCHITECTURES[name]
     sizes = {ours: _size(metadata.get(f"{name}.{theirs}")) for theirs, ours in {**_SIZES, **_OPTIONAL}.items()}
     found = {key: value for key, value in sizes.items() if value}
-    if not set(_SIZES.values()) <= found.keys() or found["num_hidden_layers"] > MOST_REPEATS:
+    if any(size not in found for size in _SIZES.values()) or found["num_hidden_layers"] > MOST_REPEATS:
         return None
     if found.get("num_experts"):
         if model_type in _EXPERTS:

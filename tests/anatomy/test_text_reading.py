@@ -129,6 +129,14 @@ def test_qwen_windows_need_their_switch():
     assert upper_layers(Fields(config | {"use_sliding_window": True}), 4) == [None, None, 100, 100]
 
 
+def test_smollm3_slides_where_it_has_no_rope_and_only_with_its_switch():
+    """As SmolLM3Config makes its layer_types."""
+    said = {"model_type": "smollm3", "sliding_window": 64, "no_rope_layers": [1, 0, 1, 1]}
+    assert layers_without_rope(Fields(said | {"use_sliding_window": True}), 4) == [None, 64, None, None]
+    assert layers_without_rope(Fields(said), 4) == [None] * 4
+    assert layers_without_rope(Fields({"use_sliding_window": True, "model_type": "smollm3"}), 4) == [None] * 4
+
+
 def test_patterns_of_windows():
     rule, said = last_of_period(3), {"sliding_window": 64}
     assert rule(Fields(said), 4) == [64, 64, None, 64]

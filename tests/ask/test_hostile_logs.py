@@ -82,3 +82,43 @@ def test_a_log_that_repeats_a_word_is_read_in_seconds(word):
     started = time.process_time()
     read((word * (receipt._MOST_LINE // len(word)) + "KV\n") * 2000)
     assert time.process_time() - started < 120
+
+
+def test_a_log_is_read_up_to_eight_mebibytes_and_one_byte_more_is_refused(tmp_path):
+    path = tmp_path / "start.log"
+    path.write_text(SIZE + "x" * (2**23 - len(SIZE)))
+    assert receipt.read(path).numbers == {"cache_tokens": 922_496}
+    path.write_text(SIZE + "x" * (2**23 + 1 - len(SIZE)))
+    with pytest.raises(Wrong, match="larger than 8 MiB"):
+        receipt.read(path)
+
+
+def test_a_line_is_read_up_to_four_thousand_characters():
+    line = SIZE.strip()
+    assert read(" " * (4_000 - len(line)) + line).numbers == {"cache_tokens": 922_496}
+    assert read(" " * (4_001 - len(line)) + line) is None
+
+
+def test_a_number_has_eighteen_digits_at_most():
+    assert read(f"GPU KV cache size: {'9' * 18} tokens\n").numbers == {"cache_tokens": 10**18 - 1}
+    assert read(f"GPU KV cache size: {'9' * 19} tokens\n") is None
+
+
+def test_as_many_cards_as_a_machine_has_are_kept():
+    found = read("".join(f"load_tensors: CUDA{i} model buffer size = {i + 1}.00 MiB\n" for i in range(70)))
+    assert found.cards == {"weights": {f"CUDA{i}": (i + 1) * 2**20 for i in range(64)}}
+
+
+def test_the_last_loads_of_a_long_journal_are_kept():
+    """Of as many models the one that says most of its cards; a load that came too long before is forgotten."""
+
+    def journal(before: int, behind: int) -> str:
+        loads = [1] * before + [9] + [1] * behind
+        start = (
+            "llama_model_loader: loaded meta data with 33 key-value pairs and 399 tensors from /a (version GGUF V3)\n"
+        )
+        return "".join(f"{start}load_tensors: CUDA0 model buffer size = {size}.00 MiB\n" for size in loads)
+
+    for before in (0, 3):
+        assert read(journal(before, 16)).cards == {"weights": {"CUDA0": 9 * 2**20}}
+        assert read(journal(before, 17)).cards == {"weights": {"CUDA0": 2**20}}

@@ -47,6 +47,19 @@ def test_fields_of_a_known_shape_and_its_total_are_matched_under_its_own_name():
     assert "'sideways' is not described" in found.note
 
 
+def test_a_class_is_read_as_the_one_of_the_known_type_with_the_same_head_and_a_name_that_tells_of_none_as_no_other():
+    def classes_for(model_type: str, name: str) -> list:
+        config = {**CONFIG, "architectures": [name]}
+        return [theirs["architectures"] for kind, theirs in readings(config) if kind == model_type]
+
+    assert classes_for("llama", "SidewaysForCausalLM") == [["LlamaForCausalLM"]]
+    assert classes_for("llama", "SidewaysLMHeadModel") == [["LlamaForCausalLM"]]  # as GPT-2's class calls the same head
+    assert classes_for("llama", "SidewaysModel") == [["LlamaModel"]]
+    assert classes_for("llama", "SidewaysForSequenceClassification") == [["LlamaForSequenceClassification"]]
+    assert not list(readings(CONFIG | {"architectures": ["SidewaysForTea"]}))
+    assert not list(readings(CONFIG | {"architectures": ["Sideways"]}))
+
+
 def test_a_field_that_the_shape_does_not_know_is_not_ignored():
     for strange in ({"num_experts": 8}, {"kv_lora_rank": 64}, {"ssm_state_size": 16}, {"layers_block_type": ["x"] * 4}):
         assert graded(replace(RECORD, config=CONFIG | strange)).grade == "unknown", strange

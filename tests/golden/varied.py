@@ -7,9 +7,10 @@
 anatomy.csv holds what configs as they are published reach; this holds the branches beside: a field that is absent, switched, none, one, a step
 larger, twice as large, more than any model repeats, a list that is shorter, longer, turned round or as long as readers allow, a name that nobody knows, or as another config of
 the type has it, in the config and in what is nested in it; what belongs together at once (lists of one length, equal numbers, sizes of two sides beside
-a flag); a field that its reader asks for and the config leaves to its class, or asks for only beside another change, other than it is; each class that the type has; one whole config of it for each class and set of fields; and every config that tests/oracle counts, class by class. What is varied is the
+a flag); a field that its reader asks for and the config leaves to its class, or asks for only beside another change, other than it is; each class that the type has;
+what its class takes by default, whole; one whole config of it for each class and set of fields; and every config that tests/oracle counts, class by class. What is varied is the
 most downloaded one that is read; configs that name no type are of one kind where their fields are. A type that no published config has is named by
-itself, and varied from the first that is counted. The rows are no truth of their own (tests/oracle holds perturbed configs to the libraries by their totals); they hold what a change of
+itself, and varied from the first that is counted, or from what its class takes by default. The rows are no truth of their own (tests/oracle holds perturbed configs to the libraries by their totals); they hold what a change of
 a reader did not mean to change, heads and tiles that no total feels among it.
 """
 
@@ -26,6 +27,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pipeline.anatomy import ContradictoryConfig, UnknownAnatomy, read_config
+from pipeline.anatomy.class_defaults import class_defaults
 from pipeline.anatomy.components import components
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.model_classes import described
@@ -35,7 +37,7 @@ from pipeline.hub.snapshot import newest_snapshot
 PATH = Path(__file__).with_name("varied.csv")
 ORACLE = Path(__file__).parents[1] / "oracle"
 # tables of it that count a class by its config
-_COUNTED = ("parameters", "parameters_multimodal", "modules")
+_COUNTED = ("parameters", "parameters_multimodal", "modules", "parts")
 # what no reader asks, or says the same of every model
 _PASSED_OVER = {"_name_or_path", "transformers_version", "torch_dtype", "dtype", "id2label", "label2id", "auto_map", "quantization_config"}  # fmt: skip
 _KINDS = "layer_types"
@@ -95,8 +97,12 @@ def counted() -> dict[str, list[Config]]:
     for name in _COUNTED:
         with (ORACLE / f"{name}.csv").open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):
-                held = {"model_type": row["model_type"], "architectures": [row["architecture"]]}
-                found.setdefault(row["model_type"], []).append(json.loads(row["config_json"]) | held)
+                if name == "parts":
+                    told, held = row["class_name"], {"_class_name": row["class_name"]}
+                else:
+                    told = row["model_type"]
+                    held = {"model_type": told, "architectures": [row["architecture"]]}
+                found.setdefault(told, []).append(json.loads(row["config_json"]) | held)
     return found
 
 
@@ -114,7 +120,17 @@ def all_kinds() -> dict[str, Kind]:
     for told, (first, *others) in sorted(there.items()):
         if told not in published:
             found[told] = Kind(first, others, [first, *others])
+    held = {_type_of(kind.config) for kind in found.values()}
+    for told in sorted(described().keys() & class_defaults().keys() - held):
+        config = default_of(told)
+        if not _is_refused(said(config)):
+            found[told] = Kind(config, [], [])
     return found
+
+
+def default_of(told: str) -> Config:
+    """What the class of a type takes where no config says anything, under the first of its classes."""
+    return {**class_defaults()[told], "model_type": told, "architectures": [next(iter(described()[told]))]}
 
 
 def _type_of(config: Config) -> str | None:
@@ -145,6 +161,7 @@ def variations(config: Config, others: list[Config]) -> Iterator[tuple[str, Conf
         if isinstance(value, list) and place[-1].endswith(_KINDS):
             without = _with(config, place, _ABSENT)
             yield from ((f"{'.'.join(place)} absent, {name}", changed) for name, changed in _of_each(without))
+            yield from _of_nulls(without)
     yield from _together(config, own)
     yield from _of_pairs(config, own)
     elsewhere: dict[Place, dict[str, Any]] = {}
@@ -168,6 +185,15 @@ def _of_each(config: Config) -> Iterator[tuple[str, Config]]:
         yield from _of_one(config, place, value)
     for place, value in left_out(config).items():
         yield from _of_left_out(config, place, value)
+
+
+def _of_nulls(config: Config) -> Iterator[tuple[str, Config]]:
+    """Beside each flag that is switched, a size that is null (a window that the flag is about)."""
+    own = dict(places(config))
+    for flag in (place for place, value in own.items() if isinstance(value, bool)):
+        for null in (place for place, value in own.items() if value is None):
+            changed = {flag: not own[flag], null: 2}
+            yield f"{'.'.join(flag)} {not own[flag]}, {'.'.join(null)} 2", _with_all(config, changed)
 
 
 def _of_one(config: Config, place: Place, value: Any) -> Iterator[tuple[str, Config]]:
@@ -332,7 +358,10 @@ def asked(kind: Kind) -> Iterator[tuple[str, Config]]:
             seen.add(_form(config))
             yield f"other {len(seen)}", config
     for place, config in enumerate(kind.counted):
-        yield f"counted {place} {config['architectures'][0]}", config
+        yield f"counted {place} {config.get('architectures', [_type_of(config)])[0]}", config
+    told = _type_of(kind.config)
+    if told in described() and told in class_defaults():
+        yield "default of the class", default_of(told)
 
 
 def _form(config: Config) -> tuple[str, frozenset[str]]:

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.anatomy import read_config
+from pipeline.base.bounds import LARGEST_SIZE, MOST_REPEATS
 from pipeline.hub.gguf_config import config_of
 from pipeline.hub.snapshot import snapshot_in
 from pipeline.press.anatomise import anatomise
@@ -77,8 +78,13 @@ SIZES = {
 
 
 def gemma(**changed) -> dict:
+    return metadata("gemma3", **changed)
+
+
+def metadata(architecture: str, **changed) -> dict:
     sizes = {**SIZES, **{name.replace("__", "."): value for name, value in changed.items()}}
-    return {"general.architecture": "gemma3", **{f"gemma3.{name}": v for name, v in sizes.items() if v is not None}}
+    said = {f"{architecture}.{name}": value for name, value in sizes.items() if value is not None}
+    return {"general.architecture": architecture, **said}
 
 
 TENSORS = [("token_embd.weight", "F16", [1000, 640])]
@@ -96,6 +102,71 @@ def test_windows_are_those_of_the_file_in_the_pattern_of_the_class():
     assert config_of(gemma(attention__sliding_window=None), TENSORS) is None
 
 
+@pytest.mark.parametrize(("architecture", "period"), [("gemma2", 2), ("gemma3", 6), ("gpt-oss", 2)])
+def test_a_period_of_windows_is_that_of_the_class_or_there_is_no_config(architecture, period):
+    """The periods of Transformers' Gemma2Config, Gemma3TextConfig and GptOssConfig."""
+    experts = {"expert_count": 8, "expert_used_count": 2} if architecture == "gpt-oss" else {}
+
+    def kinds(pattern: int | None) -> dict | None:
+        config = config_of(metadata(architecture, attention__sliding_window_pattern=pattern, **experts), TENSORS)
+        return config and {a.mechanism: a.layer_count for a in read_config(config).attention}
+
+    assert kinds(None) == kinds(period) == {"full": 12 // period, "sliding": 12 - 12 // period}
+    assert kinds(period + 1) is kinds(period - 1) is None
+
+
+def test_all_layers_of_a_phi_have_its_window():
+    config = config_of(metadata("phi3"), TENSORS)
+    assert [(a.layer_count, a.window_tokens) for a in read_config(config).attention] == [(12, 512)]
+    assert config_of(metadata("phi3", attention__sliding_window_pattern=2), TENSORS) is None
+
+
+NO_WINDOW = {"attention__sliding_window": None}
+
+
+@pytest.mark.parametrize(
+    ("architecture", "said", "width"),
+    [
+        ("llama", NO_WINDOW, 2048),  # Mixtral: experts are as wide as the feed-forward
+        ("llama", {**NO_WINDOW, "expert_feed_forward_length": 768}, 768),
+        ("gpt-oss", {"feed_forward_length": None, "expert_feed_forward_length": 768}, 768),
+        ("qwen3moe", {**NO_WINDOW, "expert_feed_forward_length": 768}, 768),
+    ],
+)
+def test_experts_are_as_many_and_as_wide_as_the_file_says(architecture, said, width):
+    config = config_of(metadata(architecture, expert_count=8, expert_used_count=2, **said), TENSORS)
+    (row,) = read_config(config).feed_forward
+    assert (row.expert_count, row.experts_per_token, row.layer_count) == (8, 2, 12)
+    assert (row.expert_width or row.width) == width
+    assert config_of(metadata("qwen2", expert_count=8, expert_used_count=2, **NO_WINDOW), TENSORS) is None
+
+
+def test_heads_are_as_wide_as_the_file_says_or_share_the_width():
+    def dim(**said) -> int | None:
+        config = config_of(metadata("llama", **NO_WINDOW, **said), TENSORS)
+        return config and config.get("head_dim")
+
+    assert dim() == 256
+    assert dim(attention__key_length=None, attention__value_length=None) == 640 // 4
+    assert dim(attention__key_length=None, attention__value_length=0) == 640 // 4
+    assert dim(attention__key_length=None, attention__value_length=None, attention__head_count=3) is None
+    assert dim(attention__value_length=128) is None
+
+
+def test_a_size_may_be_said_of_each_layer_where_all_are_one():
+    one = config_of(gemma(attention__head_count_kv=[1] * 12), TENSORS)
+    assert one == config_of(gemma(), TENSORS)
+    assert config_of(gemma(attention__head_count_kv=[1] * 11 + [2]), TENSORS) is None
+    assert config_of(gemma(attention__head_count_kv=[]), TENSORS) is None
+
+
+def test_sizes_are_read_up_to_what_any_model_has():
+    assert config_of(gemma(context_length=LARGEST_SIZE), TENSORS)["max_position_embeddings"] == LARGEST_SIZE
+    assert config_of(gemma(context_length=LARGEST_SIZE + 1), TENSORS) is None
+    assert config_of(gemma(block_count=MOST_REPEATS), TENSORS)["num_hidden_layers"] == MOST_REPEATS
+    assert config_of(gemma(block_count=MOST_REPEATS + 1), TENSORS) is None
+
+
 def test_stretched_positions_are_told_apart_from_the_trained_length():
     config = config_of(
         gemma(rope__scaling__type="yarn", rope__scaling__factor=4.0, rope__scaling__original_context_length=8192),
@@ -103,6 +174,31 @@ def test_stretched_positions_are_told_apart_from_the_trained_length():
     )
     found = read_config(config)
     assert (found.max_context_tokens, found.trained_context_tokens) == (32768, 8192)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"factor": 1.0},
+        {"factor": 0.5},
+        {"factor": float("inf")},
+        {"factor": float(LARGEST_SIZE)},
+        {"factor": None},
+        {"factor": 4},
+        {"original_context_length": None},
+        {"type": "spiral"},
+        {"type": None},
+    ],
+)
+def test_a_stretch_that_is_none_or_half_said_is_left_out(said):
+    whole = {"type": "linear", "factor": 4.0, "original_context_length": 8192}
+    scaling = {f"rope__scaling__{name}": value for name, value in (whole | said).items()}
+    assert "rope_scaling" not in config_of(gemma(**scaling), TENSORS)
+    assert config_of(gemma(**{f"rope__scaling__{n}": v for n, v in whole.items()}), TENSORS)["rope_scaling"] == {
+        "rope_type": "linear",
+        "factor": 4.0,
+        "original_max_position_embeddings": 8192,
+    }
 
 
 @settings(max_examples=200, deadline=None)

@@ -66,7 +66,7 @@ LONG = "n" * 81
         ("has no offsets", {"a": {"dtype": "F32", "shape": [4], "data_offsets": {"0": 0, "1": 16}}}),
         ("has no offsets", {"a": tensor(start=-1, stop=15)}),
         ("has no offsets", {"a": tensor(start="0")}),
-        ("does not take", {"a": tensor(start=16, stop=0)}),
+        ("does not take -16 bytes", {"a": tensor(start=16, stop=0)}),
         ("does not take", {"a": tensor((LARGEST_TOTAL + 1,), "U8", 0, LARGEST_TOTAL + 1)}),
         ("0 tensors", {"__metadata__": {"format": "pt"}}),
         ("overlap", {"a": tensor(), "b": tensor(start=15, stop=31)}),
@@ -100,6 +100,7 @@ def test_a_name_is_in_one_file():
 
 
 def test_more_tensors_than_any_model_has(monkeypatch):
+    assert safetensors.MOST_TENSORS == 2_000_000
     monkeypatch.setattr(safetensors, "MOST_TENSORS", 1)
     assert len(read({"a": tensor()})) == 1
     refused("2 tensors", {"a": tensor(), "b": tensor(start=16, stop=32)})
@@ -152,10 +153,22 @@ def test_a_long_header_is_asked_for_once_more():
         asked: list = []
         fetched(body(header), known, asked)
         assert asked == [(0, 100_000), (100_000, len(header) + 8)]
-    asked = []
-    just = json.dumps({"__metadata__": {"a": "x" * (100_000 - 8 - 29)}}).encode()
-    fetched(body(just), None, asked)
-    assert len(asked) == (1 if len(just) + 8 <= 100_000 else 2)
+
+
+def test_a_header_that_ends_about_where_the_first_range_does_is_read_whole():
+    frame = len(json.dumps({"__metadata__": {"a": ""}}))
+    for whole in (99_999, 100_000, 100_001, 100_008, 100_016):
+        asked: list = []
+        header = {"__metadata__": {"a": "x" * (whole - 8 - frame)}}
+        assert fetched(body(json.dumps(header).encode()), None, asked) == (header, None)
+        assert asked == [(0, 100_000), (100_000, whole)][: 1 if whole <= 100_000 else 2]
+
+
+def test_a_file_that_ends_in_the_padding_of_its_header_is_no_whole_file():
+    """Writers fill headers with spaces up to a multiple of eight bytes: what is left of one is JSON all the same."""
+    for missing in (1, 7, 8, 15, 16):
+        with pytest.raises(Malformed, match="ends early"):
+            fetched(body(b"{}" + b" " * 30)[:-missing], None)
 
 
 def test_a_header_is_nested_no_deeper_than_any():

@@ -32,8 +32,7 @@ def language_model(fields: Fields) -> Anatomy:
     decoder.embed()
     attend(decoder, fields, TEXT, [None] * layers)
     routed = sum(after_dense("first_k_dense_replace", 1)(fields, layers))
-    if routed < layers:
-        decoder.mlp(layers - routed, fields.count("intermediate_size"), bias=bias)
+    decoder.dense_mlp(layers - routed, "intermediate_size", bias=bias)
     widths = sizes(fields, "moe_intermediate_size", least=1)
     if not widths:
         raise ContradictoryConfig(f"{fields.where}.moe_intermediate_size is an empty list")

@@ -102,9 +102,9 @@ def read_longcat(fields: Fields) -> Anatomy:
     The class of the library sets rows of up and gate aside for those too, which no checkpoint holds and nothing reads: not counted.
     """
     blocks = layer_count(fields, "num_layers")
-    if fields.raw("num_hidden_layers") not in (None, 2 * blocks):
-        raise UnknownAnatomy(f"{fields.where}: num_hidden_layers is not twice num_layers")
     decoder = Decoder(fields, layers=2 * blocks)
+    if fields.raw("num_hidden_layers") not in (None, decoder.layers):
+        raise UnknownAnatomy(f"{fields.where}: num_hidden_layers is not twice num_layers")
     latent = Latent.read(fields, decoder.hidden)
     if fields.raw("qk_head_dim") not in (None, latent.nope + latent.rope):
         raise UnknownAnatomy(f"{fields.where}: qk_head_dim is not what its two parts come to")

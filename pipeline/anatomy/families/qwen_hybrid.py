@@ -89,8 +89,7 @@ def qwen3_next(fields: Fields) -> Anatomy:
     only = {i for i in fields.items("mlp_only_layers") or [] if isinstance(i, int)}
     routed = sum((i + 1) % step == 0 and i not in only for i in range(layers))
     sparse(decoder, fields, routed, experts=512, chosen=10)
-    if routed < layers:
-        decoder.mlp(layers - routed, fields.count("intermediate_size"))
+    decoder.dense_mlp(layers - routed, "intermediate_size")
     prediction_layer(decoder, fields, heads, experts=512, chosen=10)
     return decoder.finish()
 

@@ -65,8 +65,7 @@ def lfm2_moe(fields: Fields) -> Anatomy:
         raise UnknownAnatomy(f"{fields.where} has no layer_types")
     lfm2_mix(decoder, fields, types)
     dense = min(layers, fields.size("num_dense_layers", least=0))
-    if dense:
-        decoder.mlp(dense, fields.count("intermediate_size"))
+    decoder.dense_mlp(dense, "intermediate_size")
     if dense < layers:
         decoder.moe(
             layers - dense,

@@ -68,7 +68,7 @@ SPARSE: dict[str, Sparse] = {
     ),
     "dots1": Sparse(
         replace(QK, windows=upper_layers_always), experts=ROUTED, chosen=CHOSEN,
-        width=WIDTH, layers=after_dense("first_k_dense_replace"), shared_count=("n_shared_experts", 0),
+        width=WIDTH, layers=after_dense("first_k_dense_replace"), shared_count=("n_shared_experts",),
         correction="buffer",
     ),
     "ernie4_5_moe": Sparse(

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pipeline.anatomy.builder import add_parts
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
-from pipeline.anatomy.parts.decoder import Decoder
+from pipeline.anatomy.parts.decoder import Decoder, distinct
 from pipeline.anatomy.parts.experts import Sparse, after_dense
 from pipeline.anatomy.parts.frame import Plain
 from pipeline.anatomy.parts.windows import window_of, windows_by_type
@@ -49,8 +49,7 @@ def language_model(fields: Fields) -> Anatomy:
     windows = windows_by_type(fields, layers, window_of(fields, 512))
     attend(decoder, fields, windows)
     routed = sum(SPARSE.layers(fields, layers))
-    if routed < layers:
-        decoder.mlp(layers - routed, fields.count("intermediate_size"))
+    decoder.dense_mlp(layers - routed, "intermediate_size")
     SPARSE.sparse_layers(decoder, fields, routed)
     decoder.ends()
     if count := fields.repeats("num_nextn_predict_layers", default=0, least=0):
@@ -67,7 +66,7 @@ def attend(decoder: Decoder, fields: Fields, windows: Sequence[int | None]) -> N
     other = fields.inner("attention_other_setting") or Fields({}, fields.where)
     count = fields.count("num_attention_heads")
     sliding = fields.count("num_sliding_attention_heads", default=other.count("num_attention_heads", default=count))
-    for window in sorted(set(windows), key=lambda w: (w is not None, w or 0)):
+    for window in distinct(windows):
         here = {"num_attention_heads": sliding if window else count}
         groups = fields.count("num_key_value_heads", "num_attention_groups", default=8)
         here |= {"num_key_value_heads": groups, "head_dim": fields.count("head_dim", default=128)}

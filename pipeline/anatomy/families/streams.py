@@ -140,8 +140,7 @@ def glm5_next_text(fields: Fields) -> Anatomy:
     decoder.parameter("other", "hyper_connection", layers, mixed * streams * hidden, 2)
     decoder.vector("hyper_connection", layers, mixed + 3, 2, tensor_class="other")
     routed = sum(GLM5.layers(fields, layers))
-    if routed < layers:
-        decoder.mlp(layers - routed, fields.count("intermediate_size"))
+    decoder.dense_mlp(layers - routed, "intermediate_size")
     GLM5.sparse_layers(decoder, fields, routed)
     decoder.ends()
     if count := fields.repeats("num_nextn_predict_layers", default=1, least=0):  # one stream, behind [h, 2h]

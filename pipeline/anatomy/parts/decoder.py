@@ -21,6 +21,11 @@ DEEP_VALUES = {"deep value": 1, "deep value of steps": 2}  # outputs of reward h
 PREDICTION = "multi-token prediction layers"
 
 
+def distinct(windows: Sequence[int | None]) -> list[int | None]:
+    """Each once: the whole context, then the narrowest first."""
+    return [*{None}.intersection(windows), *sorted(set(windows) - {None})]
+
+
 class Decoder(Builder):
     """Collects the rows of one model that generates text."""
 
@@ -135,7 +140,7 @@ class Decoder(Builder):
 
     def attentions(self, windows: Sequence[int | None], heads: Heads, **options):
         """The same attention in every layer, each with its own window (None: the whole context)."""
-        for window in sorted(set(windows), key=lambda w: (w is not None, w or 0)):
+        for window in distinct(windows):
             self.attention(sum(w == window for w in windows), heads, window=window, **options)
 
     # feed-forward
@@ -151,6 +156,11 @@ class Decoder(Builder):
             "feed-forward", "ffn_down", layers, self.hidden, width, bias=bias, operator=down_operator or operator
         )
         self.feed_forward_row("dense", layers, width=width, is_gated=gated)
+
+    def dense_mlp(self, layers: int, *names: str, **options):
+        """Of the width that the config says under these names, which it need not where no layer has one."""
+        if layers:
+            self.mlp(layers, self.fields.count(*names), **options)
 
     def feed_forward_row(self, kind, layers, **row):
         if layers > 0:
