@@ -177,7 +177,7 @@ def _add_card(command: argparse.ArgumentParser, *, is_several: bool = False) -> 
             "--free",
             type=_amount,
             metavar="SIZE",
-            help="so much memory, for example 10GiB: of --gpu, or of a card that nobody names",
+            help="so much memory, for example 10GiB: of --gpu, or of a card that nobody names, of several as 4x10GiB",
         )
     group.add_argument(
         "--empty", action="store_true", help="this machine's card as if no other program held a part of it"
@@ -284,10 +284,14 @@ def _positive(text: str) -> float:
 
 
 def _amount(text: str) -> str:
+    from .card_names import counted
     from .question import amount
 
+    said, count = counted(text)
     try:
-        amount(text)
+        if count == 0:
+            raise ValueError("0 cards hold nothing")
+        amount(said)
     except ValueError as reason:
         raise argparse.ArgumentTypeError(str(reason)) from None
     return text

@@ -67,5 +67,5 @@ def _rebuilt(almanac: Almanac, found: list[dict[str, Any]], size_gb: int) -> str
     share = min(row["capacity_bytes"] / row["size"] for row in rows) / 2**30
     return (
         f"{visible(rows[0]['name'])} has {sizes} GB in this almanac, not {size_gb}. One that was rebuilt is asked by its memory: "
-        f"--free {size_gb * share - 0.05:.1f}GiB"
+        f"--free {size_gb * share - 0.05:.1f}GiB (of four: 4x{size_gb * share - 0.05:.1f}GiB)"
     )

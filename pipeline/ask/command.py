@@ -216,11 +216,14 @@ def _receipt(asked: argparse.Namespace, page: Any) -> tuple[dict[str, Any], int,
 
 
 def _card(almanac: Almanac, asked: argparse.Namespace) -> Card:
-    from . import question
+    from . import card_names, question
 
     card = question.card_of(almanac, asked.gpu) if asked.gpu else None
     if asked.free:
-        return question.free_card(card, question.amount(asked.free), asked.free)
+        said, count = card_names.counted(asked.free)
+        if card and count:
+            raise Wrong("How many cards there are is said by one of --gpu 4xrtx-4090 and --free 4x10GiB")
+        return question.free_card(card, question.amount(said), said, count)
     return card or question.machine_card(almanac, is_empty=asked.empty)
 
 

@@ -218,12 +218,14 @@ def _card(row: dict[str, Any], count: int | None = None) -> Card:
     )
 
 
-def free_card(card: Card | None, free_bytes: int, said: str) -> Card:
-    """An amount of memory, of a card or instead of one."""
+def free_card(card: Card | None, free_bytes: int, said: str, count: int | None = None) -> Card:
+    """An amount of memory, of a card or instead of one, or of `count` of them."""
     how = "" if "ib" in said.lower() else f" ({said.strip()} are {free_bytes / 2**30:.1f} GiB)"
     if card is None:
         note = "No card was named: whether one runs a format is not asked."
-        return Card(None, f"{free_bytes / 2**30:.1f} GiB{how}", None, None, free_bytes, 1, False, (note,))
+        many = f"{count} × " if count and count > 1 else ""
+        name = f"{many}{free_bytes / 2**30:.1f} GiB{how}"
+        return Card(None, name, None, None, free_bytes, count or 1, count is not None, (note,))
     if free_bytes > (card.capacity_bytes or 0):
         note = f"{card.name} gives one process {(card.capacity_bytes or 0) / 2**30:.1f} GiB; more is not free of it."
         return replace(card, notes=(note,))

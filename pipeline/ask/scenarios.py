@@ -121,9 +121,11 @@ def formats_of(almanac: Almanac, model: Model, card: Card, use: Use, *, every: b
 
 def sees(almanac: Almanac, model_id: str) -> bool | None:
     """Of a model that sees, whether anybody counted what llama.cpp sets aside for its tower; None of what does not see."""
-    if not almanac.value("SELECT count(*) FROM duckdb_tables() WHERE table_name = 'seeing_model'"):
-        return None  # (a file from before there was such a table)
-    rows = almanac.rows("SELECT has_counted_tower FROM internal.seeing_model WHERE model_id = $id", {"id": model_id})
+    # (a file from before there was such a table has none; one made of a config has no schema of its own for it)
+    place = almanac.value("SELECT min(schema_name) FROM duckdb_tables() WHERE table_name = 'seeing_model'")
+    if place is None:
+        return None
+    rows = almanac.rows(f"SELECT has_counted_tower FROM {place}.seeing_model WHERE model_id = $id", {"id": model_id})
     return rows[0]["has_counted_tower"] if rows else None
 
 

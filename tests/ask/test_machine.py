@@ -154,3 +154,18 @@ def test_a_mac_is_its_chip_and_its_memory(alone, ask_json, monkeypatch):
 def test_the_tools_are_asked_only_where_no_card_is_named(tool, ask):
     tool("nvidia-smi", NO_DRIVER, 9)
     assert ask("fits", TEXT, "--gpu", "rtx-4090")[0] == 0
+
+
+def test_an_amount_of_memory_is_of_several_cards_too(ask, ask_json):
+    """Four rebuilt cards of 48 GB: no name has them."""
+    told = ask_json("fits", LARGE, "--free", "4x47.2GiB", "--format", "bf16")
+    assert told["card"]["count"] == 4 and {row["gpu_count"] for row in told["formats"]} == {4}
+    assert (
+        told["best"]["total_bytes"]
+        < 47.2 * 2**30
+        < ask_json("fits", LARGE, "--free", "47.2GiB", "--format", "bf16")["best"]["total_bytes"]
+    )
+    assert "on 4 × 47.2 GiB" in " ".join(ask("fits", LARGE, "--free", "4x47.2GiB", "--format", "bf16")[1].split())
+    for more in (("--free", "0x10GiB"), ("--gpu", "4xrtx-4090", "--free", "4x10GiB")):
+        status, _out, problem = ask("fits", LARGE, *more)
+        assert status == 2 and ("0 cards" in problem or "said by one of" in " ".join(problem.split()))
