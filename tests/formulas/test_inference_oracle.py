@@ -62,5 +62,5 @@ def test_sound_in_a_prompt_has_its_tokens_in_the_context(footprints):
     scenarios = [("transformers", 30.0), ("transformers", 1.0), ("transformers", 600.0), ("vllm", 30.0)]
     whole, short, long, other = footprints([asked | {"engine_id": e, "audio_seconds": s} for e, s in scenarios])
     assert whole["total_bytes"] == short["total_bytes"] > 0
-    assert long["unknown_reason"] == "the sound alone is 7500 tokens, more than the context"
+    assert long["unknown_reason"] == "the sound alone is 7500 tokens, more than the context of 2048"
     assert other["unknown_reason"] == "sound in a prompt is counted in Transformers only"
