@@ -57,6 +57,14 @@ def test_a_release_that_only_the_objective_was_counted_in_is_answered(ask_json):
     assert told["verdict"] == "fits" and told["preferred"]["holds_for"] == "TRL 1.8.0 to 1.13.0"
 
 
+def test_another_program_is_not_told_as_trl(ask_json):
+    """With the defaults of LLaMA-Factory the reason spoke of a loss that nobody had named."""
+    told = ask_json("fits", SMALL, "--gpu", "h100-sxm", "--objective", "dpo", "--program", "llama-factory")
+    assert told["verdict"] is None and told["reason"].startswith(
+        "how llama-factory does DPO was not counted; known: program := trl"
+    )
+
+
 def test_a_generator_is_of_rewards(ask):
     status, _out, said = ask("fits", SMALL, "--gpu", "h100-sxm", "--generator", "vllm-colocate")
     assert status == 2 and "--objective grpo" in said
