@@ -63,7 +63,7 @@ CREATE OR REPLACE MACRO preference_reason(rule, objective_asked, known, said, mo
         THEN rule.unknown_reason || '; known: program_version := ' || coalesce(known.versions, 'none')
     -- (another program that is known, before what its own defaults lack; one that is not known has a reason of its own)
     WHEN NOT takes_rows_version(said, rule) AND (is_rows_program(coalesce(said.program, rule.program_id), rule)
-        OR footprint.program IN (FROM program_known))
+        OR NOT starts_with(coalesce(footprint.unknown_reason, ''), 'no such program'))
         THEN uncounted_words(said, rule, known)
     WHEN footprint.unknown_reason IS NOT NULL THEN footprint.unknown_reason
     WHEN NOT takes_rows_version(said, rule) THEN uncounted_words(said, rule, known)
