@@ -102,8 +102,8 @@ def commands_of(
     with_images: bool = False,
     program: str | None = None,
 ) -> list[dict[str, str]]:
-    """Of each engine the command for its best format that fits, that of the program that was named first; none for a model that no command runs. With images none that runs text alone:
-    what is converted for one question is the text, and a pipeline that generates text takes no image."""
+    """Of each engine the command for its best format that fits, that of `program` first; none for a model that no command runs. With images
+    none that runs text alone: what is converted for one question is the text, and a pipeline that generates text takes no image."""
     if model.row["pipeline_tag"] not in pasted.TALKING or not pasted.SAFE.fullmatch(model.model_id):
         return []
     same = almanac.rows(

@@ -280,7 +280,7 @@ def test_slots_with_a_cache_each_are_so_many_sequences(ask_json, log):
     assert (told["context_tokens"], told["sequences"]) == (40_960, 2)
     (cache,) = (row for row in told["components"] if row["component"] == "KV cache")
     assert abs(cache["difference"]) < 0.01 and {row["micro_batch"] for row in told["measured"]} == {2}
-    whole = text.replace("81920", "40960").replace("= 40960\nllama_context: kv", "= 40960\nllama_context: kv")
+    whole = text.replace("81920", "40960")
     assert ask_json("fits", TEXT, "--log", log(whole.format("true")), "--format", "q4_k_m")["sequences"] == 1
 
 
