@@ -11,7 +11,8 @@
 --   sentence-transformers does by itself since 6.2: without it the cache is not there).
 --   Transformers keeps repeated heads where it repeats them before it caches them, LitGPT before 0.5.5 always
 --   (keeps_all_heads).
--- Tensor parallelism divides the heads, never below one a GPU; a latent is held whole by every rank. Pipelines and
+-- Tensor parallelism divides the heads, never below one a GPU; a latent is held whole by every rank, and so is the key
+--   of an index beside keys and values (vllm-0.26.0-index-key). Pipelines and
 --   layer splits take the GPU with the most layers (stage_share). Data-parallel ranks have a
 --   cache each, for their own sequences (rank_sequences). Decode context parallelism deals tokens out among tensor-
 --   parallel ranks that would hold copies: each has whole cells of its share.
@@ -21,7 +22,8 @@
 CREATE OR REPLACE MACRO kv_share(layer, scenario) AS CASE
     WHEN scenario.gpu_count = 1 THEN 1.0
     WHEN layer.mechanism = 'mla' THEN scenario.stage_share
-    ELSE scenario.stage_share * ceil(layer.kv_head_count / scenario.tensor_parallel) / greatest(layer.kv_head_count, 1)
+    ELSE scenario.stage_share * (layer.whole_share + (1 - layer.whole_share)
+        * ceil(layer.kv_head_count / scenario.tensor_parallel) / greatest(layer.kv_head_count, 1))
 END;
 
 -- tokens that a layer can ever read

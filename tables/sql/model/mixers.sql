@@ -16,6 +16,10 @@ SELECT
         'elements_per_token': iif(mechanism = 'bidirectional', 0, elements_per_token),
         -- cached by a decoder's class, though nothing reads them again
         'unread_elements': iif(mechanism = 'bidirectional', elements_per_token, 0),
+        -- what is cached beside keys and values (the keys that an index looks tokens up by): of one head, so that no
+        -- rank has a part of it
+        'whole_share': iif(mechanism = 'mla', 0, greatest(0.0, elements_per_token
+            - kv_head_count * (head_dim + value_head_dim)) / greatest(elements_per_token, 1)),
         'window_tokens': window_tokens,
         'kv_head_count': kv_head_count, 'state_elements': state_elements, 'conv_state_elements': conv_state_elements,
         'state_bytes_each': iif(state_dtype_id IN ('bf16', 'fp16'), 2, 4)
