@@ -15,6 +15,8 @@ CLUSTER_READY := $(CLUSTER)/.ready-$(shell cksum cluster.lock | cut -d' ' -f1)
 SUPPLY := $(VENV)/supply
 SUPPLY_READY := $(SUPPLY)/.ready-$(shell cksum supply.lock | cut -d' ' -f1)
 OLD_READY := $(OLD_DUCKDB)/.ready-$(shell cksum tests/old-duckdb.lock | cut -d' ' -f1)
+# Planning a question is a million small allocations: with jemalloc, where the system has it, a quarter less of the CPU.
+QUICKER = LD_PRELOAD="$$(ls /usr/lib/*/libjemalloc.so.2 2>/dev/null | head -n 1)$${LD_PRELOAD:+:$$LD_PRELOAD}"
 
 # the libraries of a lock, into a folder of their own
 define into
@@ -42,7 +44,7 @@ crawl: $(READY) ## Refresh the snapshot in tables/hub from the Hub; goes on wher
 test: $(READY) $(OLD_READY) ## Run the whole test suite (installs a browser where there is none; where none can be, all tests but the browser's)
 	@sh tests/browser/install.sh $(BIN); found=$$?; \
 	if [ $$found = 3 ]; then export ALMANAC_BROWSER=none; elif [ $$found != 0 ]; then exit $$found; fi; \
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+	$(QUICKER) $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 check: $(READY) ## Check what is published: every file by its checksum, and the data by queries that return bad rows
 	@$(BIN)/python -m pipeline check
@@ -51,7 +53,7 @@ accuracy: $(READY) ## Compare the formulas with the published measurements and p
 	@$(BIN)/python -m pipeline accuracy
 
 check-full: $(READY) $(OLD_READY) check ## Check what is published in other programs too, and the long properties (slow; needs a package registry)
-	@$(BIN)/python -m pytest -m full -n auto --maxprocesses 2 --dist loadfile --no-loadscope-reorder
+	@$(QUICKER) $(BIN)/python -m pytest -m full -n auto --maxprocesses 2 --dist loadfile --no-loadscope-reorder
 
 release: $(READY) ## Keep a digest of build/ in tables/release; the next builds tell what changed since
 	@$(BIN)/python -m pipeline release

@@ -32,8 +32,6 @@ CACHE = pytest.StashKey[tempfile.TemporaryDirectory]()
 _FEW = 1_000  # scenarios of a question that needs no optimizer; tens of thousands do not end without it
 # Files that take longest: begun first, or one worker is still at them when the others have nothing left (with --no-loadscope-reorder).
 LONGEST = (
-    "browser/real/test_real_pipelines.py",
-    "browser/real/test_real_tables.py",
     "browser/test_front.py",
     "ask/test_answers.py",
     "test_readme.py",
@@ -101,7 +99,9 @@ def loopback_alone(look_up: Callable[..., object]) -> Callable[..., object]:
 def pytest_configure(config: pytest.Config) -> None:
     """What this machine keeps for its user is left alone: a folder for caches that all workers of a run share."""
     socket.getaddrinfo = loopback_alone(socket.getaddrinfo)
-    if not hasattr(config, "workerinput"):
+    if hasattr(config, "workerinput"):
+        os.environ.pop("LD_PRELOAD", None)  # is of this process: a browser brings its own allocator
+    else:
         config.stash[CACHE] = tempfile.TemporaryDirectory(prefix="almanac-cache-")
         os.environ["XDG_CACHE_HOME"] = config.stash[CACHE].name
         os.environ[FOLDER] = tempfile.mkdtemp(prefix="once-", dir=config.stash[CACHE].name)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Finds the browser of the tests, or installs one: from the system's packages where that is allowed, else Playwright's own build.
 # Of the system's packages the shell without windows comes first: a page costs a third there. With ALMANAC_BROWSER=light it is installed beside
-# another browser too.
+# another browser too, and jemalloc, with which questions are planned sooner.
 # Exit status: 0 there is one, 3 there is none and none could be installed, so that all other tests can still run; under CI=true 1.
 set -eu
 bin=$1
@@ -15,6 +15,7 @@ from_packages() {
 }
 if [ "${ALMANAC_BROWSER:-}" = light ] && [ -z "${CHROMIUM:-}" ] && ! command -v chromium-headless-shell >/dev/null 2>&1
 then from_packages chromium-headless-shell || true; fi
+if [ "${ALMANAC_BROWSER:-}" = light ] && ! ls /usr/lib/*/libjemalloc.so.2 >/dev/null 2>&1; then from_packages libjemalloc2 || true; fi
 for name in "${CHROMIUM:-}" chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable; do
     if [ -n "$name" ] && command -v "$name" >/dev/null 2>&1; then exit 0; fi
 done

@@ -9,7 +9,7 @@ from pipeline.render import words
 from pipeline.render.data import made
 from tests.browser.real.models import CARD, MODELS, released
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.full]
 FRONT_CELLS = "#window tbody:not(.misses) tr td.cell"
 
 

@@ -11,7 +11,7 @@ from pipeline.render.data import tables
 from tests.browser.real.models import CARD, KNOWN, MODELS, released
 from tests.browser.test_model_page import BEYOND, PAPER
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.full]
 ROWS = """() => [...document.querySelectorAll("[data-matrix] tbody tr")].filter((row) => row.querySelector("th a")).map((row) => ({
     href: row.querySelector("th a").href, gib: row.querySelector("td.n").textContent, own: row.querySelector("td.v").textContent,
 }))"""
