@@ -115,7 +115,7 @@ CREATE OR REPLACE MACRO engine_reason(asked, known, usual) AS CASE
         OR coalesce(list_contains(string_split(usual.optional_engine_ids, ' '), lower(asked.engine_id::VARCHAR)), false)
         THEN NULL
     WHEN lower(asked.engine_id::VARCHAR) = 'deepspeed' AND usual.engine_id IS NOT NULL
-        THEN 'no source in the book says how ' || known.name || ' trains with DeepSpeed; these do: program := '
+        THEN 'no source in the book says how ' || known.name || ' trains with DeepSpeed; it is known of '
             || known.deepspeed_ids
     ELSE known.name || ' runs engine_id := ' || usual.engine_id || ', not ' || asked.engine_id::VARCHAR
 END;
