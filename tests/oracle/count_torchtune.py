@@ -81,13 +81,6 @@ def step(model, tokens: tuple[int, int], loss_fn):
     return loss_fn(logits, labels)
 
 
-def share(model, gpus: int) -> None:
-    from torch.distributed.device_mesh import init_device_mesh
-    from torchtune.training import get_shard_conditions, shard_model
-
-    shard_model(model, [get_shard_conditions], cpu_offload=False, dp_mesh=init_device_mesh("cuda", (gpus,)))
-
-
 def count(row: rows.Row) -> rows.Row:
     import live_storage
     import torch
@@ -96,7 +89,16 @@ def count(row: rows.Row) -> rows.Row:
     if ENGINES[version("torchtune")] != row["engine_id"]:
         raise ValueError(f"torchtune {version('torchtune')} is not that of the row")
     gpus = int(row.get("gpu_count") or 1)
-    count_sharded.install(gpus) if gpus > 1 else fake_cuda.install()
+    mesh = None
+    if gpus > 1:
+        from torch.distributed.device_mesh import init_device_mesh
+
+        if torch.distributed.is_initialized():
+            torch.distributed.destroy_process_group()
+        count_sharded.install(gpus)
+        mesh = init_device_mesh("cuda", (gpus,))
+    else:
+        fake_cuda.install()
     live_storage.install_attention()
     model, tracker = build(row), count_sharded.tracker_of_shards() if gpus > 1 else live_storage.Tracker()
     loss_fn = loss_of(row["loss"])
@@ -117,8 +119,10 @@ def count(row: rows.Row) -> rows.Row:
             if getattr(module, "is_cache_built", False):
                 module._buffers["cache"] = shared
         count_training.behave_as_with_values()
-        if gpus > 1:
-            share(model, gpus)
+        if mesh is not None:
+            from torchtune.training import get_shard_conditions, shard_model
+
+            shard_model(model, [get_shard_conditions], cpu_offload=False, dp_mesh=mesh)
             gc.collect()
         with tracker:
             for tensor in (*model.parameters(), *model.buffers()):
@@ -142,8 +146,6 @@ def count(row: rows.Row) -> rows.Row:
                 gc.collect()
                 peak = tracker.peak
                 optimizer.zero_grad(set_to_none=True)
-    if gpus > 1:
-        torch.distributed.destroy_process_group()
     versions = f"torch {torch.__version__}, torchtune {version('torchtune')}"
     return {"peak_bytes": str(peak), "adapter_parameters": str(adapters), "versions": versions}
 
