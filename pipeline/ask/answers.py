@@ -14,7 +14,7 @@ from pipeline.book import commands as pasted
 from pipeline.book.passes import FORMATS
 from pipeline.book.wishes import Wish
 
-from . import pictures
+from . import pictures, shared
 from .almanac import Almanac, Row
 from .helps import commands_of, helps_of, smaller_of
 from .problems import DOES_NOT, FITS, UNKNOWN, Wrong
@@ -46,7 +46,8 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
     """What of a model fits a card, in which formats and how far, and what helps where it does not."""
     if pictures.is_made_by(almanac, model):
         return pictures.fits(almanac, model, card, use)
-    counts = [card.count] if card.is_count_said else sorted({1, card.count})
+    shared.check_cards(use, card.count)
+    counts = [card.count] if card.is_count_said or use.sharding else sorted({1, card.count})
     seeing = sees(almanac, model.model_id)
     if use.images and seeing is None:
         base = model.row["base_model_id"]

@@ -10,6 +10,8 @@ from typing import Any
 
 from pipeline.base.arguments import Parser
 
+from .shared import OFFLOADS
+
 PHASES = ("inference", "lora", "qlora", "full-finetune", "pretrain")
 STATUSES = (
     "Ends with 0 where it fits, 1 where it does not or only without its margin, 2 where the question is wrong, 3 where nobody knows, "
@@ -74,12 +76,6 @@ def add(commands: Any) -> None:
         type=_count("--frames", _MOST_FRAMES),
         metavar="N",
         help="of a video that is made (default: 81)",
-    )
-    fits.add_argument(
-        "--program",
-        type=_name,
-        metavar="P",
-        help="what you run it with, and its version if you know it: ollama, 'vllm 0.27', llama-factory; what is not said is its own default",
     )
     fits.add_argument(
         "--draft",
@@ -206,6 +202,24 @@ def _add_use(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--phase", choices=PHASES, default=None, help="what is done with it (default: inference)")
     command.add_argument("--rank", type=_count("--rank", 65_536), metavar="R", help="of a LoRA (default: 16)")
+    command.add_argument(
+        "--program",
+        type=_name,
+        metavar="P",
+        help="what you run it with, and its version if you know it: ollama, 'vllm 0.27', llama-factory; what is not said is its own default",
+    )
+    command.add_argument(
+        "--sharding",
+        type=_name,
+        metavar="S",
+        help="how cards share a training: ddp, fsdp2, or DeepSpeed's zero1, zero2, zero3, zero2_offload, zero3_offload (also on one card)",
+    )
+    command.add_argument(
+        "--offload",
+        choices=OFFLOADS,
+        default=None,
+        help="with --sharding: what waits in the computer's memory, optimizer (zero1, zero2, zero3) or all (zero3, fsdp2)",
+    )
 
 
 def _add_output(command: argparse.ArgumentParser) -> None:

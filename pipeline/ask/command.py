@@ -119,6 +119,8 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
                 raise Wrong("A plan is made of cards that the almanac holds: --gpu h100-sxm")
             if asked.train_on and not use.is_training:
                 raise Wrong("--train-on is of a training: --phase lora, qlora, full-finetune or pretrain")
+            if asked.train_on and (use.program or use.sharding or use.offload):
+                raise Wrong("--train-on takes the quickest way of all: without --program, --sharding and --offload")
             work = question.Work(*asked.train_on, asked.days, asked.price) if asked.train_on else None
             answer = plans.plan(almanac, model, cards, use, asked.limit, work)
             status = min((answers.STATUS[each["verdict"]] for each in answer["cards"]), default=FITS)
@@ -239,7 +241,7 @@ def _cards(almanac: Almanac, asked: argparse.Namespace, use: Use) -> list[Card]:
 
 
 def _use(almanac: Almanac, asked: argparse.Namespace, adapter: Any, model: Any) -> Use:
-    from . import pictures, question
+    from . import pictures, question, shared
 
     objective = getattr(asked, "objective", None)
     phase = getattr(asked, "phase", None) or ("lora" if objective else question.INFERENCE)
@@ -261,6 +263,12 @@ def _use(almanac: Almanac, asked: argparse.Namespace, adapter: Any, model: Any) 
         pictures.check_program(almanac, named, phase)
         named = None  # which is what is told
     program = question.program_of(almanac, named, phase, bool(objective)) if named else None
+    sharding, offload = getattr(asked, "sharding", None), getattr(asked, "offload", None)
+    if (sharding or offload) and (objective or is_made):
+        raise Wrong(
+            f"{'--sharding' if sharding else '--offload'} is of models that write text, without --objective, of which each card holds a copy"
+        )
+    shares = shared.used(sharding, offload, program, is_training=is_training)
     use = question.Use(
         program=program and program.program_id,
         program_version=program and program.version,
@@ -272,6 +280,7 @@ def _use(almanac: Almanac, asked: argparse.Namespace, adapter: Any, model: Any) 
         dtype_id=question.dtype_of(almanac, asked.format) if asked.format else None,
         kv_dtype_id=question.kv_dtype_of(almanac, asked.kv) if asked.kv else None,
         lora_rank=rank,
+        **shares,
         **(_made(asked) if is_made else _seen(asked, is_training)),
     )
     if is_made:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from . import shared
 from .page import Page
 from .words import PHASES, engine_name, format_name, gib_of, reach_of
 
@@ -33,6 +34,10 @@ def plan(answer: dict[str, Any], page: Page) -> None:
             f"at {first['context_tokens']:,} tokens, {gib_of(first['total_bytes'])} of {gib_of(first['capacity_bytes'])} GiB on each.",
             "bold",
         )
+        if use.get("program") and first.get("holds_for"):
+            page.say(f"Holds for {first['holds_for']}; what was not said is its own default.")
+        if "dtype_id" not in first and (how := shared.said(first)):
+            page.say(how)
         page.gap()
         if "dtype_id" in first:
             heads = ("format", "runs in", "cards", "needs, each", "longest context")

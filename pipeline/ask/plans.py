@@ -95,8 +95,12 @@ def _planned(almanac: Almanac, macro: str, model: Model, card: Card, given: dict
 def _plans(almanac: Almanac, model: Model, card: Card, use: Use) -> list[Row]:
     named = {"dtype_id": use.dtype_id, "context_tokens": use.context_tokens, "sequences": use.sequences}
     named |= {"lora_rank": use.lora_rank, "lora_targets": use.lora_targets, "adapter": use.adapter}
+    named |= {"sharding": use.sharding, "engine_id": use.sharding_engine_id, "offload": use.offload}
+    named |= {"program": use.program, "program_version": use.program_version}
     given = {name: value for name, value in named.items() if value is not None}
     more = "".join(f", {name} := ${name}" for name in given)
+    if use.program and use.sequences is None:  # the macro's own default is one, a program's is what it says
+        more += ", sequences := NULL"
     return almanac.rows(
         f"FROM plans_for($gpu, $model, phase_id := $phase{more}) ORDER BY plan_rank NULLS LAST",
         {"gpu": card.gpu_id, "model": model.model_id, "phase": use.phase_id, **given},

@@ -65,6 +65,10 @@ class Use:
     program: str | None = None  # whose defaults are taken
     program_version: str | None = None
     engine_id: str | None = None  # that of the program
+    sharding: str | None = None  # of a training
+    sharding_engine_id: str | None = None  # the engine that it is of, where that is not the program's own
+    offload: str | None = None  # what waits in the computer's memory
+    shares_alone: bool = False  # whether one card has that sharding too
     is_in_own_format: bool = False  # whether that trains in a format of its own, which nobody asked to be another
     images: int | None = None  # in each prompt
     image_width: int | None = None
@@ -78,7 +82,7 @@ class Use:
     @property
     def is_plain(self) -> bool:
         """Whether it says nothing that few ask for: the formulas are shorter then."""
-        said = (self.lora_rank, self.lora_targets, self.adapter, self.program, self.images)
+        said = (self.lora_rank, self.lora_targets, self.adapter, self.program, self.images, self.sharding, self.offload)
         return all(one is None for one in said)
 
 

@@ -50,7 +50,7 @@ def scenario_of(model: Model, use: Use, dtype: str | None, engine: str | None, c
     row = {
         "model_id": model.model_id,
         "dtype_id": dtype,
-        "engine_id": engine,
+        "engine_id": use.sharding_engine_id or engine,
         "context_tokens": context,
         "sequences": use.sequences,
         "gpu_count": count,
@@ -63,6 +63,8 @@ def scenario_of(model: Model, use: Use, dtype: str | None, engine: str | None, c
         "adapter": use.adapter,
         "program": use.program,
         "program_version": use.program_version,
+        "sharding": use.sharding,
+        "offload": use.offload,
         "images": use.images,
         "image_width": use.image_width,
         "image_height": use.image_height,
@@ -173,7 +175,9 @@ def told_of(row: Row) -> Row:
         "dtype_id", "engine_id", "kv_dtype_id", "context_tokens", "sequences", "gpu_count", "sharding", "total_bytes", "error_band",
         "capacity_bytes", "headroom_bytes", "max_context_tokens", "model_context_tokens", "engine_setting", "holds_for", "unknown_reason",
     )  # fmt: skip
-    return {"verdict": verdict_of(row), **{name: row[name] for name in names}}
+    # (an older almanac does not say what waits in the computer's memory)
+    waits = {"offload": row["offload"], "host_bytes": row["host_bytes"]} if row.get("host_bytes") else {}
+    return {"verdict": verdict_of(row), **{name: row[name] for name in names}, **waits}
 
 
 def card_told(card: Card, count: int) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from pipeline.base.bounds import visible
 
+from . import shared
 from .input_words import at_of, counted_with, without_reach
 from .page import Page
 
@@ -25,12 +26,7 @@ ENGINES = {
     "transformers": "Transformers",
     "mlx-lm": "MLX",
     "sglang": "SGLang",
-}
-SHARED = {  # how several cards train, which nobody who starts a program sees
-    "zero3": "weights, gradients and optimizer in parts, one on each card (FSDP2, DeepSpeed ZeRO-3): a start without that holds all of them on each",
-    "zero2": "gradients and optimizer in parts, one on each card, and all weights on each (DeepSpeed ZeRO-2)",
-    "zero1": "the optimizer in parts, one on each card, and all weights and gradients on each (DeepSpeed ZeRO-1)",
-    "ddp": "weights, gradients and optimizer whole on each card (DDP)",
+    "deepspeed": "DeepSpeed",
 }
 _PLACEMENTS = {
     "resident": "all parts on the card",
@@ -76,8 +72,8 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
     if use.get("program") and held:  # of a version that lacks the model's class nothing does
         but = "" if answer.get("has_own_context", True) else ", but for the context: it has none that a source tells"
         page.say(f"Holds for {held[0]}; what was not said is its own default{but}.")
-    if best and use["phase_id"] != "inference" and best.get("gpu_count", 1) > 1 and best["sharding"] in SHARED:
-        page.say(f"Counted with {SHARED[best['sharding']]}.")
+    if best and use["phase_id"] != "inference" and "sharding" in best and (how := shared.said(best)):
+        page.say(how)
     if answer.get("adapter"):
         page.say(_adapter(answer["adapter"]))
     if answer["formats"]:

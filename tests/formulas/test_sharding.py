@@ -178,3 +178,59 @@ def test_deepspeed_sets_its_buckets_aside_whole_for_adapters_too(footprint_of, s
     }
     usual, more = (footprint_of(LLAMA, **asked, reduce_bucket_elements=n)["activations_bytes"] for n in (None, 10**9))
     assert more - usual == buffers * 2 * (10**9 - 500_000_000)
+
+
+def test_autocast_copies_nothing_where_weights_come_in_16_bits(footprint_of):
+    """Accelerate's FSDP2 gathers in bf16 (MixedPrecisionPolicy) and DeepSpeed casts the weights: bf16: true is then mixed, from fp32 weights too.
+    Steps of FSDP2 counted with and without autocast are equal to the byte."""
+    step = {"phase_id": "full-finetune", "checkpointing": "full", "gpu_count": 8}
+    for engine, sharding in (("transformers", "zero3"), ("deepspeed", "zero2"), ("deepspeed", "zero3")):
+        way = step | {"engine_id": engine, "sharding": sharding}
+        ways = (("mixed", "bf16"), ("amp", "bf16"), ("amp", "fp32"))
+        mixed, amp, wide = (footprint_of(LLAMA, **way, precision=said, dtype_id=dtype) for said, dtype in ways)
+        assert mixed == amp == wide
+    # where each card holds all weights itself autocast has its copies
+    both = [footprint_of(LLAMA, **step, sharding="ddp", precision=one, dtype_id="bf16") for one in ("mixed", "amp")]
+    assert both[1]["weights_bytes"] == 2 * both[0]["weights_bytes"]
+
+
+def test_deepspeed_on_one_card_keeps_what_it_keeps_on_several(footprints):
+    """stage_1_and_2.py: fp32 masters, two states, weights and gradients in 16 bits, and an fp32 copy of the gradients while it steps."""
+    step = {"model_id": LLAMA, "phase_id": "full-finetune", "dtype_id": "bf16", "checkpointing": "full"}
+    step |= {"engine_id": "deepspeed", "context_tokens": 512}
+    unsaid, *stages = footprints([step | {"sharding": way} for way in ("none", "zero1", "zero2", "zero3")])
+    assert [row["sharding"] for row in (unsaid, *stages)] == ["none", "zero1", "zero2", "zero3"]
+    parameters = stages[0]["weights_bytes"] / 2
+    for row in (unsaid, *stages[:2]):
+        # (buckets are let go before the step)
+        assert row["total_bytes"] - row["overhead_bytes"] == pytest.approx(20 * parameters, rel=0.001)
+        assert row["peak_moment"] == "optimizer"
+    # ZeRO-3 steps by groups of 1e9 elements
+    assert stages[2]["total_bytes"] < stages[1]["total_bytes"] - 3 * parameters
+    two, three = footprints(
+        [step | {"sharding": s, "offload": o} for s, o in (("zero2", "optimizer"), ("zero3", "all"))]
+    )
+    assert two["optimizer_bytes"] == three["weights_bytes"] == 0 < two["weights_bytes"]
+    # masters, states, gradients in fp32, and the buffer in which masters go back to the card
+    assert two["host_bytes"] == pytest.approx(18 * parameters, rel=1e-6)
+
+
+def test_deepspeed_keeps_masters_of_fp32_weights_too(footprints):
+    step = {"model_id": LLAMA, "phase_id": "full-finetune", "dtype_id": "fp32", "gpu_count": 8, "sharding": "zero3"}
+    deepspeed, fsdp = footprints([step | {"engine_id": engine} for engine in ("deepspeed", "transformers")])
+    assert deepspeed["optimizer_bytes"] == pytest.approx(1.5 * fsdp["optimizer_bytes"], rel=1e-6)
+
+
+def test_a_trainer_is_asked_with_deepspeed_by_its_engine(footprint_of):
+    asked = {"phase_id": "full-finetune", "engine_id": "deepspeed", "context_tokens": 2048}
+    alone = footprint_of(LLAMA, **asked, checkpointing="full")
+    swift = footprint_of(LLAMA, **asked, program="ms-swift")
+    assert (swift["precision"], swift["optimizer_bytes"]) == ("mixed", alone["optimizer_bytes"])
+    # whoever says the stage alone means DeepSpeed, on one card too
+    said = footprint_of(LLAMA, phase_id="full-finetune", program="transformers", sharding="zero2", context_tokens=2048)
+    assert (said["sharding"], said["precision"]) == ("zero2", "mixed")
+    refused = footprint_of(LLAMA, **asked, program="torchtune")
+    assert refused["total_bytes"] is None
+    assert refused["unknown_reason"] == (
+        "no source in the book says how torchtune trains with DeepSpeed; it is known of axolotl, llama-factory, ms-swift, transformers, trl"
+    )

@@ -1,10 +1,12 @@
 """Counts what training steps of torchtune hold at their peak: the truth that its engine's formulas are held to.
 
     pip install --no-deps torchtune==0.6.1 torchao==0.9.0    # and what they import; 0.4.0 for the rows of torchtune-0.4
-    python tests/oracle/count_torchtune.py                   # rows of torchtune_peaks.csv for that version that have no peak yet
+    python tests/oracle/count_torchtune.py                   # rows of torchtune_peaks.csv for that version that have no peak yet, and of
+                                                             # torchtune_sharded_peaks.csv: the first of several cards, as count_sharded.py
 
 As count_training.py, with torchtune's own model builders, adapters and losses and the step of its single-device recipes: logits are
-let go before the backward pass, everything is in the dtype of the weights. Sequences are not packed.
+let go before the backward pass, everything is in the dtype of the weights. Sequences are not packed. Several cards share as the
+distributed recipes do where no custom_sharded_layers are named (training/_distributed.py).
 """
 
 from __future__ import annotations
@@ -13,11 +15,13 @@ import gc
 from importlib.metadata import version
 from pathlib import Path
 
+import count_sharded
 import count_training
 import fake_cuda
 import rows
 
 PEAKS = Path(__file__).with_name("torchtune_peaks.csv")
+SHARDED = PEAKS.with_name("torchtune_sharded_peaks.csv")
 ENGINES = {"0.4.0": "torchtune-0.4", "0.6.1": "torchtune"}
 # module and builder in torchtune.models
 BUILDERS = {
@@ -84,9 +88,19 @@ def count(row: rows.Row) -> rows.Row:
 
     if ENGINES[version("torchtune")] != row["engine_id"]:
         raise ValueError(f"torchtune {version('torchtune')} is not that of the row")
-    fake_cuda.install()
+    gpus = int(row.get("gpu_count") or 1)
+    mesh = None
+    if gpus > 1:
+        from torch.distributed.device_mesh import init_device_mesh
+
+        if torch.distributed.is_initialized():
+            torch.distributed.destroy_process_group()
+        count_sharded.install(gpus)
+        mesh = init_device_mesh("cuda", (gpus,))
+    else:
+        fake_cuda.install()
     live_storage.install_attention()
-    model, tracker = build(row), live_storage.Tracker()
+    model, tracker = build(row), count_sharded.tracker_of_shards() if gpus > 1 else live_storage.Tracker()
     loss_fn = loss_of(row["loss"])
     if row["loss"] == "chunked":
         model.set_num_output_chunks(loss_fn.num_output_chunks)
@@ -105,9 +119,14 @@ def count(row: rows.Row) -> rows.Row:
             if getattr(module, "is_cache_built", False):
                 module._buffers["cache"] = shared
         count_training.behave_as_with_values()
+        if mesh is not None:
+            from torchtune.training import get_shard_conditions, shard_model
+
+            shard_model(model, [get_shard_conditions], cpu_offload=False, dp_mesh=mesh)
+            gc.collect()
         with tracker:
             for tensor in (*model.parameters(), *model.buffers()):
-                tracker.track(tensor)
+                tracker.track(getattr(tensor, "_local_tensor", tensor))
             tracker.total -= tracker._alive[shared.untyped_storage()._cdata][
                 0
             ]  # as long as the longest context, not the step's
@@ -132,4 +151,5 @@ def count(row: rows.Row) -> rows.Row:
 
 
 if __name__ == "__main__":
-    rows.count_rows(PEAKS, __doc__, lambda row: row["model"], count)
+    for table in (PEAKS, SHARDED):
+        rows.count_rows(table, __doc__, lambda row: row["model"], count)

@@ -117,8 +117,9 @@ fit_told AS (
 SELECT
     coalesce(judged.card_id, judged.card_asked) AS gpu_id, judged.model_id, judged.dtype_id, judged.phase_id,
     judged.engine_id, judged.context_tokens, judged.sequences, judged.kv_dtype_id, judged.optimizer_id,
-    judged.checkpointing, judged.lora_rank, judged.lora_targets, judged.gpu_count, judged.sharding,
-    judged.weights_bytes, judged.adapters_bytes, judged.total_bytes, judged.error_band, judged.capacity_bytes,
+    judged.checkpointing, judged.lora_rank, judged.lora_targets, judged.gpu_count, judged.sharding, judged.offload,
+    judged.weights_bytes, judged.adapters_bytes, judged.total_bytes, judged.host_bytes, judged.error_band,
+    judged.capacity_bytes,
     judged.capacity_bytes - judged.total_bytes AS headroom_bytes,
     iif(judged.reason IS NULL,
         card_verdict(judged.total_bytes, judged.error_band, judged.capacity_bytes, judged.gpu_count), NULL) AS verdict,

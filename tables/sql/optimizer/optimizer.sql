@@ -40,11 +40,15 @@ CREATE OR REPLACE MACRO saved_states(model, scenario, optimizer) AS saved_elemen
     * iif(optimizer.follows_parameter_dtype, optimizer.state_count * saved_bytes_each(scenario),
         optimizer.state_bytes_per_parameter);
 
+-- DeepSpeed's optimizers keep a copy in fp32 of weights in fp32 too (stage_1_and_2.py, stage3.py)
+CREATE OR REPLACE MACRO keeps_wide_masters(scenario) AS coalesce(scenario.scheme = 'deepspeed', false)
+    AND scenario.compute_bytes = 4;
+
 -- (weights that are fp32 masters themselves need none beside them)
 CREATE OR REPLACE MACRO optimizer_bytes(model, scenario, optimizer) AS ceil(optimizer_states(model, scenario, optimizer)
     + saved_states(model, scenario, optimizer)
-    + iif(scenario.precision = 'mixed' AND scenario.phase_id IN ('pretrain', 'full-finetune')
-        AND scenario.compute_bytes < 4 AND NOT scenario.are_masters_weights,
+    + iif(scenario.phase_id IN ('pretrain', 'full-finetune') AND (keeps_wide_masters(scenario)
+        OR scenario.precision = 'mixed' AND scenario.compute_bytes < 4 AND NOT scenario.are_masters_weights),
         4 * trained_elements(model, scenario), 0)
     + iif(scenario.ema, scenario.trained_elements * iif(scenario.precision = 'mixed', 4, trained_bytes_each(scenario)),
         0));

@@ -34,7 +34,9 @@ WITH known AS (
 able AS (
     SELECT phase_id, string_agg(DISTINCT program_id, ', ' ORDER BY program_id) FILTER (unknown_reason IS NULL) AS ids,
         string_agg(DISTINCT program_id, ', ' ORDER BY program_id)
-            FILTER (unknown_reason IS NULL AND NOT is_one_machine) AS spread_ids
+            FILTER (unknown_reason IS NULL AND NOT is_one_machine) AS spread_ids,
+        string_agg(DISTINCT program_id, ', ' ORDER BY program_id)
+            FILTER (unknown_reason IS NULL AND optional_engine_ids = 'deepspeed') AS deepspeed_ids
     FROM program_row GROUP BY phase_id
 ),
 named AS (
@@ -44,7 +46,7 @@ named AS (
 )
 SELECT
     unnest(named.names) AS program_name, named.program_id, named.name, phase.phase_id, own.versions,
-    able.spread_ids,
+    able.spread_ids, able.deepspeed_ids,
     iif(own.program_id IS NULL, named.name || ' has no ' || phase.phase_id || ' (it has ' || (SELECT
         string_agg(each.phase_id, ', ' ORDER BY each.phase_id) FROM known AS each
         WHERE each.program_id = named.program_id) || '); '
@@ -107,21 +109,40 @@ CREATE OR REPLACE MACRO machine_reason(asked, known, usual, constants) AS
             || ' is more than ' || constants.server_gpu_count::BIGINT || '; on several machines: program := '
             || known.spread_ids, NULL);
 
+-- another engine than the program's own, and none of those that it runs where it is told so
+CREATE OR REPLACE MACRO engine_reason(asked, known, usual) AS CASE
+    WHEN lower(asked.engine_id::VARCHAR) = usual.engine_id OR asked.engine_id IS NULL
+        OR coalesce(list_contains(string_split(usual.optional_engine_ids, ' '), lower(asked.engine_id::VARCHAR)), false)
+        THEN NULL
+    WHEN lower(asked.engine_id::VARCHAR) = 'deepspeed' AND usual.engine_id IS NOT NULL
+        THEN 'no source in the book says how ' || known.name || ' trains with DeepSpeed; it is known of '
+            || known.deepspeed_ids
+    ELSE known.name || ' runs engine_id := ' || usual.engine_id || ', not ' || asked.engine_id::VARCHAR
+END;
+
 CREATE OR REPLACE MACRO program_reason(asked, known, usual, classes, model, constants) AS CASE
     WHEN asked.program IS NULL
         THEN iif(asked.program_version IS NULL, NULL, 'program_version is of a program: program := vllm')
     WHEN known.program_id IS NULL THEN 'no such program: ' || asked.program::VARCHAR
     ELSE coalesce(known.phase_reason, version_reason(asked, known, usual), class_reason(asked, known, usual, classes),
         machine_reason(asked, known, usual, constants), usual.unknown_reason,
-        iif(lower(asked.engine_id::VARCHAR) <> usual.engine_id, known.name || ' runs engine_id := ' || usual.engine_id
-            || ', not ' || asked.engine_id::VARCHAR, NULL))
+        engine_reason(asked, known, usual))
 END;
 
--- Whether several cards hold parts of what is trained each, as they do where nobody says otherwise.
-CREATE OR REPLACE MACRO is_shared_out(asked, usual) AS asked_number(asked.gpu_count) > 1
+-- Whether several cards hold parts of what is trained each, as they do where nobody says otherwise. Who asks for that
+-- on one card, or for DeepSpeed, has the precision of it all the same.
+CREATE OR REPLACE MACRO is_shared_out(asked, usual) AS coalesce(lower(asked.engine_id::VARCHAR) = 'deepspeed', false)
+    OR coalesce(starts_with(lower(asked.sharding::VARCHAR), 'zero'), false)
+    OR asked_number(asked.gpu_count) > 1
     AND starts_with(coalesce(lower(asked.sharding::VARCHAR), usual.sharding, usual_sharding(
         asked_number(asked.gpu_count), asked_number(asked.tensor_parallel), asked_number(asked.pipeline_parallel),
         false, NULL)), 'zero');
+
+-- What a program trains in. DeepSpeed keeps fp32 masters whatever the weights are loaded in.
+CREATE OR REPLACE MACRO program_precision(asked, usual) AS coalesce(
+    iif(is_shared_out(asked, usual), usual.sharded_precision, NULL),
+    iif(usual.precision = 'pure' AND (coalesce(lower(asked.engine_id::VARCHAR) = 'deepspeed', false)
+        OR is_deepspeed(usual.engine_id, lower(asked.sharding::VARCHAR))), 'mixed', usual.precision));
 
 CREATE OR REPLACE MACRO with_program(relation) AS TABLE
 SELECT
@@ -132,8 +153,7 @@ SELECT
         coalesce(asked.kv_dtype_id::VARCHAR, usual.kv_dtype_id) AS kv_dtype_id,
         coalesce(asked.optimizer_id::VARCHAR, usual.optimizer_id) AS optimizer_id,
         coalesce(asked.checkpointing::VARCHAR, usual.checkpointing) AS checkpointing,
-        coalesce(asked.precision::VARCHAR, iif(is_shared_out(asked, usual), usual.sharded_precision, NULL),
-            usual.precision) AS precision,
+        coalesce(asked.precision::VARCHAR, program_precision(asked, usual)) AS precision,
         coalesce(asked.loss::VARCHAR, usual.loss) AS loss,
         coalesce(asked.attention::VARCHAR, usual.attention) AS attention,
         coalesce(asked.lora_targets::VARCHAR, iif(model.expert_elements > 0, usual.experts_lora_targets, NULL),

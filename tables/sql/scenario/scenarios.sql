@@ -29,9 +29,17 @@ END;
 
 CREATE OR REPLACE MACRO degree_asked(value) AS greatest(coalesce(value, 1), 1)::BIGINT;
 
+-- DeepSpeed on one card has nobody to share with, and keeps its fp32 masters and buckets all the same.
+CREATE OR REPLACE MACRO is_deepspeed(engine_id, sharding) AS
+    coalesce(CASE coalesce(engine_id, 'transformers')
+        WHEN 'deepspeed' THEN sharding IN ('zero1', 'zero2', 'zero3')
+        WHEN 'transformers' THEN sharding IN ('zero1', 'zero2')
+    END, false);
+
 -- What was asked for, also in the words that rows of several ways are published as.
 CREATE OR REPLACE MACRO sharding_asked(asked) AS CASE
-    WHEN asked.gpu_count = 1 THEN 'none'
+    WHEN asked.gpu_count = 1 AND NOT (is_deepspeed(asked.engine_id, asked.sharding) AND NOT asked.is_inference)
+        THEN 'none'
     WHEN asked.sharding = 'tp+pp' THEN 'tp'
     WHEN asked.sharding IN ('dp', 'dp+ep', 'dp+tp', 'dp+tp+ep', 'tp+ep') AND asked.is_inference
         AND greatest(coalesce(asked.data_parallel, 1), coalesce(asked.expert_parallel, 1)) > 1 THEN 'tp'
@@ -191,8 +199,19 @@ scenario AS (
     LEFT JOIN engine ON engine.engine_id = coalesce(asked.engine_id, dtype.engine_id)
     LEFT JOIN shape_row ON shape_row.model_id = asked.model_id
 ),
+-- (weights that are cast beside fp32 masters leave autocast nothing to do: amp is mixed there, in 16 bits)
+casting AS (
+    SELECT scenario.* REPLACE (iif(is_cast, 'mixed', scenario.precision) AS precision,
+        iif(is_cast AND scenario.dtype_id = 'fp32', 'bf16', scenario.dtype_id) AS dtype_id)
+    FROM (
+        SELECT scenario AS scenario, coalesce(rule.casts_weights AND scenario.precision = 'amp'
+            AND scenario.phase_id IN ('pretrain', 'full-finetune'), false) AS is_cast
+        FROM scenario
+        LEFT JOIN sharding_rule AS rule ON rule.engine_id = scenario.engine_id AND rule.sharding = scenario.sharding
+    )
+),
 placed AS (
-    SELECT scenario.*, servers_asked(scenario, constants) AS servers FROM (SELECT scenario AS scenario FROM scenario)
+    SELECT scenario.*, servers_asked(scenario, constants) AS servers FROM (SELECT casting AS scenario FROM casting)
         CROSS JOIN constants_row
 ),
 degree AS (

@@ -111,10 +111,10 @@ CREATE OR REPLACE MACRO bucket_bytes(model, scenario) AS
 CREATE OR REPLACE MACRO live_gathered(model, scenario) AS iif(scenario.sharding = 'zero3' OR scenario.offload = 'all',
     least(model.parameter_count, greatest(scenario.unit_elements, scenario.live_elements)), 0);
 
--- fp32 copies of the gradients that the optimizer's step makes of its share (step_gradient_bytes: of all, and a flat
--- one before)
+-- fp32 copies of the gradients that the optimizer's step makes of its share, on one card of all (step_gradient_bytes:
+-- and a flat one before)
 CREATE OR REPLACE MACRO converted_gradients(scenario, stage) AS
     coalesce(scenario.step_gradient_bytes * scenario.trained_elements, iif(scenario.scheme = 'deepspeed'
-        AND scenario.offload = 'none' AND scenario.sharding <> 'none' AND scenario.compute_bytes = 2,
+        AND scenario.offload = 'none' AND scenario.compute_bytes = 2,
         4 * least(iif(scenario.sharding = 'zero3', scenario.live_elements, scenario.trained_elements),
             scenario.trained_elements * held_of_trained(scenario, stage, scenario.optimizer_shards)), 0));

@@ -91,12 +91,17 @@ CREATE OR REPLACE MACRO optimizer_of(scenario, stage) AS
     ceil(iif(scenario.offload <> 'none', 0, scenario.whole_optimizer * held_of_trained(scenario, stage,
         scenario.optimizer_shards)));
 
+-- (ZeRO-1 and ZeRO-2 copy updated masters to the card by way of a buffer in the precision of the weights)
+CREATE OR REPLACE MACRO host_copy_bytes_each(scenario) AS
+    iif(scenario.scheme = 'deepspeed' AND scenario.sharding <> 'zero3' AND scenario.offload = 'optimizer',
+        scenario.compute_bytes, 0);
+
 -- In the host's memory: inputs of layers that wait there; states and masters with fp32 gradients of the same share;
 -- all the weights besides where they leave too.
 CREATE OR REPLACE MACRO host_of(model, scenario, stage) AS ceil(
     step_tokens(scenario) * inputs_in_host(model, scenario, scenario.sums) + iif(scenario.offload = 'none', 0,
-    (scenario.whole_optimizer + 4 * scenario.trained_elements) * held_of_trained(scenario, stage,
-        scenario.optimizer_shards)
+    (scenario.whole_optimizer + (4 + host_copy_bytes_each(scenario)) * scenario.trained_elements)
+        * held_of_trained(scenario, stage, scenario.optimizer_shards)
     + iif(scenario.offload = 'all', scenario.whole_weights * held(scenario, stage, scenario.weight_shards)
         + scenario.whole_adapters * held_of_trained(scenario, stage, scenario.weight_shards), 0)));
 

@@ -1,0 +1,129 @@
+"""How several cards share a training, in the words of those who start one: `fits` and `plan` with --sharding, --offload and --program."""
+
+import pytest
+
+from pipeline.ask import shared
+from pipeline.ask.problems import Wrong
+from tests.few import SMALL, TEXT
+
+FULL = ("--phase", "full-finetune", "--context", 2048)
+
+
+@pytest.mark.parametrize(
+    ("said", "way"),
+    [
+        ("zero2", ("zero2", True, None)),
+        ("ZeRO-3", ("zero3", True, None)),
+        ("deepspeed zero1", ("zero1", True, None)),
+        ("zero2_offload", ("zero2", True, "optimizer")),
+        ("zero3-offload", ("zero3", True, "all")),
+        ("fsdp", ("zero3", False, None)),
+        ("FSDP2", ("zero3", False, None)),
+        ("ddp", ("ddp", False, None)),
+    ],
+)
+def test_ways_are_said_as_trainers_are_told_them(said, way):
+    assert shared.way_of(said) == shared.Way(*way)
+
+
+@pytest.mark.parametrize("said", ["zero", "zero4", "zero2offloadx", "hsdp", "zero3 ", "pp"])
+def test_other_words_are_told_which_there_are(said):
+    if said.strip() == "zero3":
+        assert shared.way_of(said).sharding == "zero3"
+        return
+    with pytest.raises(Wrong, match="it is one of ddp, fsdp2, zero1"):
+        shared.way_of(said)
+
+
+@pytest.mark.parametrize(
+    ("options", "asked"),
+    [
+        (("--sharding", "zero3"), "engine_id := 'deepspeed', sharding := 'zero3'"),
+        (("--sharding", "zero2_offload"), "engine_id := 'deepspeed', sharding := 'zero2', offload := 'optimizer'"),
+        (("--sharding", "zero3", "--offload", "all"), "engine_id := 'deepspeed', sharding := 'zero3', offload := 'all'"),
+    ],
+)  # fmt: skip
+def test_one_card_with_deepspeed_is_counted_as_deepspeed(ask_json, macro, options, asked):
+    """ms-swift --deepspeed zero3 on one card: what it holds is not what it holds without."""
+    said = ("fits", TEXT, "--gpu", "h100-sxm", *FULL, "--program", "ms-swift")
+    told, plain = ask_json(*said, *options), ask_json(*said)
+    (row,) = told["formats"]
+    (one,) = macro(
+        f"FROM fits_on('h100-sxm', $m, phase_id := 'full-finetune', context_tokens := 2048, program := 'ms-swift', {asked})",
+        m=TEXT,
+    )
+    (all_of_it,) = macro(
+        f"FROM footprint_of($m, phase_id := 'full-finetune', context_tokens := 2048, program := 'ms-swift', {asked})",
+        m=TEXT,
+    )
+    assert (row["total_bytes"], row["verdict"], row["engine_id"]) == (one["total_bytes"], one["verdict"], "deepspeed")
+    assert row.get("host_bytes", 0) == all_of_it["host_bytes"]
+    assert told["use"]["sharding"] == options[1][:5] and told["use"]["program"] == "ms-swift"
+    if "offload" in asked:
+        assert row["total_bytes"] < plain["formats"][0]["total_bytes"] and row["host_bytes"] > 0
+    else:
+        # 16 bytes a parameter where the program alone holds 8
+        assert row["total_bytes"] > 1.8 * plain["formats"][0]["total_bytes"]
+
+
+def test_several_cards_are_told_how_they_were_counted(ask, ask_json):
+    said = ("fits", TEXT, "--gpu", "8xh100-sxm", *FULL)
+    ways = {way: ask_json(*said, "--sharding", way)["formats"][0] for way in ("zero1", "zero2", "zero3", "ddp")}
+    totals = [ways[way]["total_bytes"] for way in ("zero3", "zero2", "zero1", "ddp")]
+    assert totals == sorted(totals) and len(set(totals)) == 4
+    assert [row["engine_id"] for row in ways.values()] == ["deepspeed"] * 3 + ["transformers"]
+    _, out, _ = ask(*said, "--sharding", "zero2")
+    assert "Counted with gradients and optimizer in parts, one on each card" in " ".join(out.split())
+    _, out, _ = ask(*said, "--sharding", "zero3_offload")
+    words = " ".join(out.split())
+    assert "(DeepSpeed ZeRO-3)" in words and "wait in the computer's memory" in words and "for each card" in words
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        (("--gpu", "h100-sxm", "--sharding", "zero2"), "--sharding is of a training"),
+        (("--gpu", "h100-sxm", *FULL, "--offload", "all"), "beside --sharding"),
+        (("--gpu", "h100-sxm", *FULL, "--sharding", "fsdp2"), "--sharding fsdp2 is of several cards"),
+        (("--gpu", "h100-sxm", *FULL, "--sharding", "ddp"), "--sharding ddp is of several cards"),
+        (("--gpu", "2xh100-sxm", *FULL, "--sharding", "zero2", "--offload", "all"), "zero2 keeps all weights on every card"),
+        (("--gpu", "2xh100-sxm", *FULL, "--sharding", "fsdp2", "--offload", "optimizer"), "FSDP2 moves weights, gradients and optimizer together"),
+        (("--gpu", "2xh100-sxm", *FULL, "--sharding", "zero2_offload", "--offload", "none"), "says --offload optimizer"),
+        (("--gpu", "2xh100-sxm", "--phase", "lora", "--objective", "dpo", "--sharding", "zero2"), "without --objective"),
+    ],
+)  # fmt: skip
+def test_what_does_not_go_together_says_why(ask, said, reason):
+    status, _out, told = ask("fits", SMALL, *said)
+    assert status == 2 and reason in " ".join(told.split())
+
+
+def test_a_program_of_which_nobody_told_it_is_not_known(ask):
+    status, out, _ = ask("fits", TEXT, "--gpu", "2xh100-sxm", "--phase", "lora", "--program", "unsloth", "--sharding", "zero2")  # fmt: skip
+    words = " ".join(out.split())
+    assert status == 3 and "no source in the book says how Unsloth trains with DeepSpeed" in words
+    assert "ms-swift" in words and "transformers" in words
+
+
+def test_plans_are_of_that_sharding_and_that_program(ask, ask_json, macro):
+    said = ("plan", SMALL, "--gpu", "rtx-3060-12gb", "--phase", "full-finetune", "--program", "ms-swift", "--context", 2048)  # fmt: skip
+    plans = ask_json(*said, "--sharding", "zero2", "--limit", 100)["cards"][0]["plans"]
+    (first, *_) = macro(
+        "FROM plans_for('rtx-3060-12gb', $m, phase_id := 'full-finetune', context_tokens := 2048, sequences := NULL, program := 'ms-swift', "
+        "sharding := 'zero2', engine_id := 'deepspeed') ORDER BY plan_rank",
+        m=SMALL,
+    )
+    assert plans[0]["total_bytes"] == first["total_bytes"]
+    assert {(p["engine_id"], p["sharding"]) for p in plans} == {("deepspeed", "zero2")}
+    assert {p["checkpointing"] for p in plans} == {"full"}  # the program's own
+    _, out, _ = ask(*said, "--sharding", "zero2")
+    assert "Holds for ms-swift" in out
+
+
+def test_plans_of_inference_are_of_the_program_too(ask_json):
+    plans = ask_json("plan", TEXT, "--gpu", "rtx-4090", "--program", "vllm")["cards"][0]["plans"]
+    assert plans and {p["engine_id"] for p in plans} == {"vllm"}
+
+
+def test_a_training_with_its_time_takes_the_quickest_way_of_all(ask):
+    status, _out, told = ask("plan", SMALL, "--gpu", "h100-sxm", "--phase", "lora", "--train-on", "1GB", "--sharding", "zero2")  # fmt: skip
+    assert status == 2 and "--train-on takes the quickest way of all" in " ".join(told.split())
