@@ -71,8 +71,8 @@ WITH plan_card AS (SELECT gpu_id::VARCHAR AS named_id, known_model(model_id) AS 
         AS program_engine),
 plan_asked AS (
     SELECT
-        model_id AS model_id, dtype_id AS dtype_id, phase_id AS phase_id, coalesce(engine_id, iif(program IS NULL, way.engine,
-            NULL)) AS engine_id, context_tokens AS context_tokens,
+        model_id AS model_id, dtype_id AS dtype_id, phase_id AS phase_id,
+        coalesce(engine_id, iif(program IS NULL, way.engine, NULL)) AS engine_id, context_tokens AS context_tokens,
         coalesce(sequences::VARCHAR, iif(program IS NULL, micro.number::VARCHAR, NULL)) AS sequences,
         NULL AS kv_dtype_id, optimizer_id AS optimizer_id,
         precision AS precision,
@@ -145,9 +145,8 @@ ranked AS (
     FROM way_best AS ranked_way
 )
 SELECT
-    plan_rank, asked_id AS gpu_id, ranked.model_id, ranked.phase_id, gpu_count, verdict, ranked.sharding, tensor_parallel,
-    pipeline_parallel,
-    context_parallel, expert_parallel, ranked.checkpointing, ranked.engine_id, ranked.offload, ranked.context_tokens,
+    plan_rank, asked_id AS gpu_id, ranked.model_id, ranked.phase_id, gpu_count, verdict, ranked.sharding,
+    tensor_parallel, pipeline_parallel, context_parallel, expert_parallel, ranked.checkpointing, ranked.engine_id, ranked.offload, ranked.context_tokens,
     ranked.sequences, total_bytes,
     capacity_bytes, capacity_bytes - total_bytes AS headroom_bytes, host_bytes, error_band,
     ranked.holds_for, reason AS unknown_reason
