@@ -146,9 +146,9 @@ ranked AS (
 )
 SELECT
     plan_rank, asked_id AS gpu_id, ranked.model_id, ranked.phase_id, gpu_count, verdict, ranked.sharding,
-    tensor_parallel, pipeline_parallel, context_parallel, expert_parallel, ranked.checkpointing, ranked.engine_id, ranked.offload, ranked.context_tokens,
-    ranked.sequences, total_bytes,
-    capacity_bytes, capacity_bytes - total_bytes AS headroom_bytes, host_bytes, error_band,
+    tensor_parallel, pipeline_parallel, context_parallel, expert_parallel, ranked.checkpointing,
+    ranked.engine_id, ranked.offload, ranked.context_tokens, ranked.sequences, total_bytes, capacity_bytes,
+    capacity_bytes - total_bytes AS headroom_bytes, host_bytes, error_band,
     ranked.holds_for, reason AS unknown_reason
 FROM ranked
 WHERE plan_rank = 1 OR verdict IN ('fits', 'multi-gpu', 'tight')
