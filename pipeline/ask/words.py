@@ -137,8 +137,13 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
 def receipt(answer: dict[str, Any], page: Page) -> None:
     version = f" {answer['version']}" if answer["version"] else ""
     users = f", {answer['sequences']} at once" if answer["sequences"] > 1 else ""
+    silent = (
+        ""
+        if answer["is_context_said"]
+        else " (ours: the log does not say how many, nor do the rows; --context says it)"
+    )
     page.say(
-        f"{answer['model']} in {format_name(answer['dtype_id'])}, {answer['context_tokens']:,} tokens{users}: what {answer['program']}{version} "
+        f"{answer['model']} in {format_name(answer['dtype_id'])}, {answer['context_tokens']:,} tokens{silent}{users}: what {answer['program']}{version} "
         f"says that it held, and what we say ({answer['holds_for']}).",
         "bold",
     )
