@@ -93,8 +93,8 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
         "commands": [],
         "reason": None,
     }
-    if use.phase_id == INFERENCE and seeing is not None and model.row["pipeline_tag"] in pasted.TALKING:
-        answer["sees"] = True
+    if seeing is not None and model.row["pipeline_tag"] in pasted.TALKING:
+        answer |= {"sees": True, "is_text_alone": not use.images}
     if passed and use.phase_id == INFERENCE:
         answer["input"] = {name: passed[name] for name in ("input", "is_one_size", "program", "note")}
     if verdict is None:

@@ -294,14 +294,14 @@ def _made(asked: argparse.Namespace) -> dict[str, Any]:
 
 def _seen(asked: argparse.Namespace, is_training: bool) -> dict[str, int]:
     """The images of a prompt, as a use has them."""
+    from . import pictures
+
     images, size = getattr(asked, "images", None), getattr(asked, "image_size", None)
     if getattr(asked, "frames", None):
         raise Wrong("--frames is of what makes videos")
     if images is None and size is None:
         return {}
-    if is_training or getattr(asked, "draft", None) or "+" in (asked.gpu or ""):
-        said = "--images" if images else "--image-size"
-        raise Wrong(f"{said} is of inference, without --phase and --draft, on cards of one kind")
+    pictures.check_seen("--images" if images else "--image-size", asked, is_training=is_training)
     if getattr(asked, "seconds", None):
         raise Wrong("--images or --seconds: a model is asked about what it sees, or about what it hears")
     width, height = size or IMAGE_SIZE
