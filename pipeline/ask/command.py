@@ -68,6 +68,7 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
         answers,
         card_names,
         containers,
+        drafts,
         own,
         plan_words,
         plans,
@@ -136,9 +137,7 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
             card = _card(almanac, asked)
             if card.gpu_id is None:
                 raise Wrong("--draft is asked of a card that the almanac holds: --gpu rtx-4090")
-            is_own = asked.draft.strip().lower() in ("mtp", "nextn")
-            draft = None if is_own else question.model_of(almanac, asked.draft)
-            answer = several.drafted(almanac, model, draft, card, use)
+            answer = several.drafted(almanac, model, drafts.draft_of(almanac, asked.draft), card, use)
             status = answers.STATUS[answer["verdict"]]
             words.drafted(answer, page)
         elif getattr(asked, "objective", None):
