@@ -1,0 +1,69 @@
+"""What a program has to be told so that an answer holds, where no command that is shown tells it.
+
+A figure is of what `engine_setting` of its row says, and a start without that may run out of memory: a "fits" never stands without it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .almanac import Almanac, Row
+from .question import Card
+from .scenarios import verdict_of
+
+CONTEXT = {"vllm": "--max-model-len", "sglang": "--context-length"}
+_SHARE = "--gpu-memory-utilization"
+_COUNTED = ("vllm_default_sequences", "vllm_batched_tokens")  # in figures of vLLM, on every card
+
+
+def settings_of(told: list[Row], card: Card, verdict: str | None) -> list[dict[str, Any]]:
+    """Of the formats that fit (or of the best of those that barely do) the engine and what it is told, those with the same words together."""
+    rows = [row for row in told if verdict_of(row) == verdict and verdict in ("fits", "tight")]
+    found: dict[tuple[str, str], list[str]] = {}
+    for row in rows if verdict == "fits" else rows[:1]:
+        if setting := _setting(row, card):
+            found.setdefault((row["engine_id"], setting), []).append(row["dtype_id"])
+    return [{"engine_id": engine, "setting": setting, "dtype_ids": names} for (engine, setting), names in found.items()]
+
+
+def _setting(row: Row, card: Card) -> str:
+    """What its engine is told. vLLM's share is of the whole card, also where something else holds a part of that; a server that is not told of
+    the context takes all that its model reads."""
+    words = (row["engine_setting"] or "").split(" ")
+    if row["engine_id"].startswith("vllm") and not row["share_is_free"] and card.capacity_bytes:
+        if _SHARE in words:
+            place = words.index(_SHARE)
+            del words[place : place + 2]
+        share = math.ceil(100 * row["total_bytes"] / card.capacity_bytes) / 100
+        words = [_SHARE, f"{share:.2f}", *words]
+    told = " ".join(filter(None, words))
+    reach, whole = row["max_context_tokens"], row["model_context_tokens"]
+    flag = CONTEXT.get(row["engine_id"])
+    if flag and row["context_tokens"] and (told or whole is None or reach is None or reach < whole):
+        told = f"{flag} {row['context_tokens']} {told}".rstrip()
+    return told
+
+
+def unsaid(answer: dict[str, Any], shown: list[dict[str, str]], names: dict[str, str]) -> list[dict[str, Any]]:
+    """Those settings that none of the commands that are shown tells its engine."""
+    told = [(line["engine"], line["command"].split()) for line in shown]
+    return [
+        one
+        for one in answer.get("settings", ())
+        if not any(
+            engine == names.get(one["engine_id"], one["engine_id"]) and set(one["setting"].split()) <= set(command)
+            for engine, command in told
+        )
+    ]
+
+
+def counted_of(almanac: Almanac, engine_id: str | None) -> dict[str, int] | None:
+    """The requests and the tokens of a step that figures of vLLM have, whatever its defaults are on a card; None of another engine."""
+    if engine_id != "vllm":
+        return None
+    rows = almanac.rows(
+        "SELECT constant_id, value FROM constant WHERE list_contains($names, constant_id)", {"names": list(_COUNTED)}
+    )
+    values = {row["constant_id"]: int(row["value"]) for row in rows}
+    return {"sequences": values[_COUNTED[0]], "batched_tokens": values[_COUNTED[1]]} if len(values) == 2 else None
