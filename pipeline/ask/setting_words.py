@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .page import Page
-from .settings import CONTEXT, unsaid
+from .settings import CONTEXT, UNKNOWN_SHARE, unsaid
 
 
 def with_flags(sentence: str, answer: dict[str, Any], shown: list[dict[str, str]], names: dict[str, str]) -> str:
@@ -50,6 +50,8 @@ def say_unsaid(answer: dict[str, Any], shown: list[dict[str, str]], page: Page, 
         are = "is" if len(one["dtype_ids"]) == 1 else "are"
         page.say(f"{formats} in {names.get(one['engine_id'], one['engine_id'])} {are} started with:")
         page.verbatim(one["setting"])
+        if UNKNOWN_SHARE in one["setting"].split():
+            page.say(f"{UNKNOWN_SHARE} is what it needs of the whole card, which nobody named.", "dim", "  ")
 
 
 def setting_of_drafted(row: dict[str, Any]) -> str:

@@ -13,7 +13,8 @@ from .question import Card
 from .scenarios import verdict_of
 
 CONTEXT = {"vllm": "--max-model-len", "sglang": "--context-length"}
-_SHARE = "--gpu-memory-utilization"
+CARDS = {"vllm": "--tensor-parallel-size", "sglang": "--tp"}
+SHARE, UNKNOWN_SHARE = "--gpu-memory-utilization", "SHARE"
 _COUNTED = ("vllm_default_sequences", "vllm_batched_tokens")  # in figures of vLLM, on every card
 
 
@@ -29,20 +30,26 @@ def settings_of(told: list[Row], card: Card, verdict: str | None) -> list[dict[s
 
 def _setting(row: Row, card: Card) -> str:
     """What its engine is told. vLLM's share is of the whole card, also where something else holds a part of that; a server that is not told of
-    the context takes all that its model reads."""
+    the context takes all that its model reads, and one card where it is not told of more."""
     words = (row["engine_setting"] or "").split(" ")
-    if row["engine_id"].startswith("vllm") and not row["share_is_free"] and card.capacity_bytes:
-        if _SHARE in words:
-            place = words.index(_SHARE)
+    if row["engine_id"].startswith("vllm") and not row["share_is_free"]:
+        if SHARE in words:
+            place = words.index(SHARE)
             del words[place : place + 2]
-        share = math.ceil(100 * row["total_bytes"] / card.capacity_bytes) / 100
-        words = [_SHARE, f"{share:.2f}", *words]
-    told = " ".join(filter(None, words))
+        words = [SHARE, _share_of(row, card), *words]
+    told, engine = " ".join(filter(None, words)), row["engine_id"]
+    if engine in CARDS and row["gpu_count"] > 1:
+        told = f"{CARDS[engine]} {row['gpu_count']} {told}".rstrip()
     reach, whole = row["max_context_tokens"], row["model_context_tokens"]
-    flag = CONTEXT.get(row["engine_id"])
-    if flag and row["context_tokens"] and (told or whole is None or reach is None or reach < whole):
-        told = f"{flag} {row['context_tokens']} {told}".rstrip()
+    if engine in CONTEXT and row["context_tokens"] and (told or whole is None or reach is None or reach < whole):
+        told = f"{CONTEXT[engine]} {row['context_tokens']} {told}".rstrip()
     return told
+
+
+def _share_of(row: Row, card: Card) -> str:
+    if not card.capacity_bytes:  # an amount of memory of a card that nobody named
+        return UNKNOWN_SHARE
+    return f"{math.ceil(100 * row['total_bytes'] / card.capacity_bytes) / 100:.2f}"
 
 
 def unsaid(answer: dict[str, Any], shown: list[dict[str, str]], names: dict[str, str]) -> list[dict[str, Any]]:

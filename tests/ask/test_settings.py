@@ -55,6 +55,19 @@ def test_the_share_of_a_card_that_others_hold_a_part_of_is_of_the_whole_card(ask
     assert share <= float(told.split()[3]) < share + 0.011
 
 
+def test_what_is_not_known_of_the_card_is_left_to_the_reader(ask):
+    said = ask("fits", SMALL, "--free", "6GiB", "--format", "bf16", "--context", 2048)[1]
+    assert (
+        "--max-model-len 2048 --gpu-memory-utilization SHARE" in said
+        and "of the whole card, which nobody named" in said
+    )
+
+
+def test_a_server_on_several_cards_is_told_how_many(ask):
+    said = ask("fits", TEXT, "--gpu", "2xrtx-3090", "--format", "awq-int4", "--users", 8)[1]
+    assert "awq-int4 in vLLM is started with:\n  --max-model-len 8192 --tensor-parallel-size 2" in said
+
+
 class _Nothing:
     def rows(self, *_given):
         return []
