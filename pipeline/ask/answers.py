@@ -34,6 +34,7 @@ from .scenarios import (
     told_of,
     use_told,
 )
+from .settings import counted_of, settings_of
 
 STATUS = {"fits": FITS, "tight": DOES_NOT, "no": DOES_NOT, None: UNKNOWN}
 WEIGHTS_ALONE = "SELECT weights_bytes FROM weight WHERE model_id = $id AND dtype_id = 'bf16'"
@@ -90,12 +91,13 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
         "verdict": verdict,
         "best": best,
         "formats": [told_of(row) for row in told],
+        "settings": settings_of(told, card, verdict),
         "helps": [],
         "commands": [],
         "reason": None,
     }
-    if use.phase_id == INFERENCE and seeing is not None and model.row["pipeline_tag"] in pasted.TALKING:
-        answer["sees"] = True
+    if seeing is not None and model.row["pipeline_tag"] in pasted.TALKING:
+        answer |= {"sees": True, "is_text_alone": not use.images}
     if passed and use.phase_id == INFERENCE:
         answer["input"] = {name: passed[name] for name in ("input", "is_one_size", "program", "note")}
     if verdict is None:
@@ -112,6 +114,8 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
                 {"program": use.program},
             )
         )
+    if not use.is_training and (counted := counted_of(almanac, use.engine_id)):
+        answer["counted"] = counted
     if verdict != "fits":
         answer["helps"] = helps_of(almanac, model, card, use, rows, told, count, smaller)
     if verdict == "fits" and not use.is_training:

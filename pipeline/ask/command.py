@@ -68,6 +68,7 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
         answers,
         card_names,
         containers,
+        drafts,
         own,
         plan_words,
         plans,
@@ -138,9 +139,7 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
             card = _card(almanac, asked)
             if card.gpu_id is None:
                 raise Wrong("--draft is asked of a card that the almanac holds: --gpu rtx-4090")
-            is_own = asked.draft.strip().lower() in ("mtp", "nextn")
-            draft = None if is_own else question.model_of(almanac, asked.draft)
-            answer = several.drafted(almanac, model, draft, card, use)
+            answer = several.drafted(almanac, model, drafts.draft_of(almanac, asked.draft), card, use)
             status = answers.STATUS[answer["verdict"]]
             words.drafted(answer, page)
         elif getattr(asked, "objective", None):
@@ -303,14 +302,14 @@ def _made(asked: argparse.Namespace) -> dict[str, Any]:
 
 def _seen(asked: argparse.Namespace, is_training: bool) -> dict[str, int]:
     """The images of a prompt, as a use has them."""
+    from . import pictures
+
     images, size = getattr(asked, "images", None), getattr(asked, "image_size", None)
     if getattr(asked, "frames", None):
         raise Wrong("--frames is of what makes videos")
     if images is None and size is None:
         return {}
-    if is_training or getattr(asked, "draft", None) or "+" in (asked.gpu or ""):
-        said = "--images" if images else "--image-size"
-        raise Wrong(f"{said} is of inference, without --phase and --draft, on cards of one kind")
+    pictures.check_seen("--images" if images else "--image-size", asked, is_training=is_training)
     if getattr(asked, "seconds", None):
         raise Wrong("--images or --seconds: a model is asked about what it sees, or about what it hears")
     width, height = size or IMAGE_SIZE

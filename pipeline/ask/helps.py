@@ -12,6 +12,7 @@ from .question import Card, Model, Use
 from .scenarios import SMALL_CACHE, USUAL, told_of, verdict_of
 
 SIBLINGS = 4
+_UNREAD = "No source here says what its files are in: in 16 bits they take this, in fewer less."
 # how an engine is told of its cache's format (kv_dtype.setting, and Ollama's words): each command has its own words for it
 _CACHE = re.compile(r"(?:--kv-cache-dtype |-ctk |OLLAMA_KV_CACHE_TYPE=)(\S+)(?: -ctv \S+)?")
 
@@ -119,6 +120,9 @@ def commands_of(
     if model.repository or (model.is_itself and model.dtype_id):
         same = [{"model_id": model.repository or model.model_id, "stored_format": model.dtype_id}, *same]
     held_by = pasted.repositories((row["model_id"], row["stored_format"]) for row in same)
+    is_unread = "bf16" not in held_by and _is_unread(model)
+    if is_unread:
+        held_by["bf16"] = model.model_id
     found: dict[str, dict[str, str]] = {}
     for line in sorted([*_of_tag(model), *pasted.lines()], key=lambda line: line["engine"] != program):
         engine = pasted.ENGINES.get(line["engine"], line["engine"])
@@ -165,7 +169,16 @@ def commands_of(
             "command": command + (flags if line["engine"] == engine else ""),
             "note": pasted.fill(line["note"], row["dtype_id"], held, asked),
         }
+        if is_unread and row["dtype_id"] == "bf16":
+            found[line["engine"]]["note"] = " ".join(filter(None, (_UNREAD, found[line["engine"]]["note"])))
     return list(found.values())
+
+
+def _is_unread(model: Model) -> bool:
+    """Whether nobody read what a repository's files are in, and its name speaks of no format: as makers give models out, that is 16 bits."""
+    row = model.row
+    is_silent = row["stored_format"] is None and not model.dtype_named and not model.repository
+    return is_silent and not pasted.kind(model.model_id, None) and row.get("library") in (None, "transformers")
 
 
 def _of_tag(model: Model) -> list[dict[str, str]]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+# (of what a model that sees keeps of an image nobody counted a training)
+TRAINED_ON_TEXT = "Counted with text alone: a training on images takes more, and how much is not known here."
 _REACH = 3  # the place of the longest context in a table of formats
 
 
@@ -16,7 +18,8 @@ def at_of(answer: dict[str, Any]) -> str:
         return f"for {use['sequences']:,} at once, each {said['input']}" if many else f"for {said['input']}"
     at = f"at {best['context_tokens']:,} tokens" if best["context_tokens"] else ""
     who = "users at once" if use["phase_id"] == "inference" and not said else "sequences at once"
-    return at + _images_of(use) + (f" for {use['sequences']:,} {who}" if many else "")
+    alone = " of text alone" if at and use["phase_id"] != "inference" and answer.get("is_text_alone") else ""
+    return at + alone + _images_of(use) + (f" for {use['sequences']:,} {who}" if many else "")
 
 
 def _images_of(use: dict[str, Any]) -> str:
@@ -40,6 +43,8 @@ def counted_with(answer: dict[str, Any]) -> str:
     said = answer.get("input")
     if answer["verdict"] is None:
         return ""
+    if answer.get("is_text_alone") and answer["use"]["phase_id"] != "inference":
+        return TRAINED_ON_TEXT
     if answer.get("sees") and not answer["use"].get("images"):
         return "Counted with text alone, what it sees with loaded: --images 1 counts with an image in each prompt."
     if not said:

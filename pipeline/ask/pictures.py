@@ -48,6 +48,21 @@ def check_use(model: Model, use: Use) -> None:
         )
 
 
+def check_seen(said: str, asked: Any, *, is_training: bool) -> None:
+    """Raises Wrong where a prompt with images is not asked about, with what can be."""
+    if is_training:
+        raise Wrong(
+            f"How much images take in a training is not known here. Leave out {said}: the training is answered with text alone, and images "
+            "take more. Or leave out --phase: what running the model with images takes is known"
+        )
+    if getattr(asked, "draft", None):
+        raise Wrong(f"A model with a draft is answered with text alone: leave out {said}, or --draft")
+    if "+" in (asked.gpu or ""):
+        raise Wrong(
+            f"Unlike cards together are answered with text alone: leave out {said}, or name cards of one kind (--gpu 2xrtx-3090)"
+        )
+
+
 def made_of(almanac: Almanac, model: Model, use: Use) -> dict[str, int]:
     """What is made at once: how many, and how large. Raises Wrong for frames of a pipeline that makes single pictures."""
     is_video = _makes_videos(almanac, model)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from .almanac import Almanac
+from .input_words import TRAINED_ON_TEXT
 from .page import Page
 from .problems import Wrong
 from .question import Card, Model, Use
+from .scenarios import sees
 from .words import format_name, gib_of
 
-_SAID = {"fits": "Yes", "tight": "Barely, by less than our error", "no": "No"}
+_SAID = {"fits": "Yes", "tight": "Barely", "no": "No"}
 _PHASES = {"lora": "by LoRA", "qlora": "by QLoRA", "full-finetune": "of all weights", "pretrain": "from scratch"}
 
 
@@ -54,6 +56,7 @@ def preferred(
         "model": model.shown,
         "objective": rule["name"],
         "rows_each": rule["rows_each"],
+        "is_text_alone": sees(almanac, model.model_id) is not None,
         "preferred": row,
         "card": card.name,
         "verdict": row["verdict"],
@@ -70,11 +73,14 @@ def say(answer: dict[str, Any], page: Page) -> None:
         page.say(f"Unknown: {answer['reason']}.", "bold")
         return
     each = " on each" if row["gpu_count"] > 1 else ""
+    alone = ", of text alone" if answer["is_text_alone"] else ""
     many = "pairs" if answer["rows_each"] > 1 else "answers"
+    is_tight = answer["verdict"] == "tight"
+    less = f", which leaves less than its error margin of {100 * row['error_band']:.0f} %" if is_tight else ""
     page.say(
         f"{_SAID[answer['verdict']]}: {answer['objective']} of {answer['model']} {_PHASES[row['phase_id']]} in {format_name(row['dtype_id'])} needs "
         f"{gib_of(row['total_bytes'])} of {gib_of(row['capacity_bytes'])} GiB{each} on {answer['card']}, at {row['context_tokens']:,} tokens and "
-        f"{row['sequences']} {many} at once.",
+        f"{row['sequences']} {many} at once{alone}{less}.",
         "bold",
     )
     if row["generator_bytes"]:
@@ -85,6 +91,8 @@ def say(answer: dict[str, Any], page: Page) -> None:
     if row["verdict_reason"]:
         page.say(f"- {row['verdict_reason']}")
     page.say(f"- holds for {row['holds_for']}")
-    if row["engine_setting"] and answer["verdict"] == "fits":
+    if answer["is_text_alone"]:
+        page.say(f"- {TRAINED_ON_TEXT}")
+    if row["engine_setting"] and answer["verdict"] != "no":
         page.gap()
         page.verbatim(row["engine_setting"])

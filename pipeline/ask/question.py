@@ -11,7 +11,7 @@ from pipeline.base.bounds import in_words, visible
 from . import card_names
 from .almanac import Almanac
 from .problems import Unknown, Wrong
-from .repositories import by_file, is_packed_copy, is_pipeline, known_beside
+from .repositories import by_file, is_packed_copy, is_pipeline, known_as_draft, known_beside
 
 _UNITS = {
     "b": 1,
@@ -168,7 +168,8 @@ def model_of(almanac: Almanac, asked: str) -> Model:
     (row,) = rows
     if row["anatomy_grade"] == "unknown" and not is_pipeline(almanac, row["model_id"]):
         raise Unknown(
-            f"Not known: {visible(row['anatomy_note'] or 'nothing but its name')}{known_beside(almanac, row['base_model_id'])}"
+            f"Not known: {visible(row['anatomy_note'] or 'nothing but its name')}"
+            f"{known_as_draft(almanac, row['model_id']) or known_beside(almanac, row['base_model_id'])}"
             f"{by_file(almanac, row['model_id'])}"
         )
     by = "name"

@@ -36,8 +36,11 @@ LINES: tuple[tuple[str, str, str], ...] = (
     (VLLM, "model", r"non-default args: \{.{0,2000}?'model(?:_tag)?': '(?P<text>[^']+)'"),
     (VLLM, "draft", r"(?:speculative_config=SpeculativeConfig\(method='|Detected )(?P<text>mtp|MTP)\b"),
     (VLLM, "context_tokens", r"max_seq_len=(?P<value>\d+)"),
-    (VLLM, "gpu_count", r"tensor_parallel_size=(?P<value>\d+)"),
-    (VLLM, "quantization", r"quantization=(?P<text>[\w-]+)"),
+    # (with --max-model-len auto the one that was found comes last, and the arguments say −1)
+    (VLLM, "context_served", r"Maximum concurrency for (?P<value>\d[\d,]*) tokens per request"),
+    (VLLM, "context_asked", r"non-default args: \{.{0,3000}?'max_model_len': (?P<value>\d+)"),
+    (VLLM, "gpu_count", r"tensor_parallel_size(?:=|': )(?P<value>\d+)"),
+    (VLLM, "quantization", r"\bquantization(?:=|': ')(?P<text>[\w-]+)"),
     (VLLM, "kv_format", r"\bkv_cache_dtype(?:=|': )'?(?P<text>\w+)"),
     (VLLM, "weights", rf"(?:Model loading took|Loading model weights took|model weights take)\s+{_SIZE}"),
     (VLLM, "activations", rf"PyTorch activation peak memory(?: takes)?\s+{_SIZE}"),
@@ -50,6 +53,19 @@ LINES: tuple[tuple[str, str, str], ...] = (
     (VLLM, "cache_tokens", r"GPU KV cache size: (?P<value>\d[\d,]*) tokens"),
     (VLLM, "cache_blocks", r"# (?:GPU|cuda|CUDA) blocks: (?P<value>\d+)"),
     (VLLM, "graphs", rf"Graph capturing finished in [\d.]+ secs?, took {_SIZE}"),
+    (VLLM, "captured", r"(?P<text>Graph capturing finished|enforce_eager=True)"),
+    # gpu_worker.py: up to 0.26 (for whoever debugs) with weights and what is beside PyTorch apart; by 0.29 together, and beside the
+    # activations what it set aside for graphs by its estimate, unless that was switched off
+    (VLLM, "weights", rf"Actual usage is {_SIZE} for weight,"),
+    (VLLM, "activations", rf"for weight, {_SIZE} for peak activation"),
+    (VLLM, "non_torch", rf"for peak activation, {_SIZE} for non-torch memory"),
+    (VLLM, "consumed", rf"Actual usage is {_SIZE} for consumed memory \(weights \+ non-torch\)"),
+    (VLLM, "activations_graphs", rf"\(weights \+ non-torch\), {_SIZE} for peak activation"),
+    (VLLM, "graphs", rf"and {_SIZE} for CUDAGraph memory"),
+    (VLLM, "graphs", rf"CUDA graph pool memory: {_SIZE} \(actual\)"),
+    (VLLM, "graphs_estimated", rf"\(actual\), {_SIZE} \(estimated\)"),
+    (VLLM, "graphs_estimated", rf"Estimated CUDA graph memory: {_SIZE} total"),
+    (VLLM, "graphs_profiled", r"CUDA graph memory profiling is (?P<text>enabled|disabled)"),
     # sglang/srt/model_executor/model_runner.py and mem_cache
     (SGLANG, "version", r"sglang[ =v]+(?P<text>\d[\w.]+)"),
     (SGLANG, "model", r"ServerArgs\(model_path='(?P<text>[^']+)'"),
@@ -96,7 +112,7 @@ _COMPILED = tuple((program, what, re.compile(pattern)) for program, what, patter
 _OLLAMA = re.compile(r"ollama\[\d+\]:|source=\w+\.go:\d+")
 # the words that any line of interest has: most lines of a log have none
 _MARKS = re.compile(
-    r"took|take|KV|model=|args|loaded meta|_memory|peak|blocks|graph|ServerArgs|Load weight|context_len|buffer size|general\.name|ftype|file type|build|n_ctx|n_seq_max|kv_unified|flash_attn|Detected MTP|msg=|memory  |sglang|LLM engine|type_k|model size"
+    r"took|take|KV|model=|args|loaded meta|_memory|peak|blocks|graph|ServerArgs|Load weight|context_len|buffer size|general\.name|ftype|file type|build|n_ctx|n_seq_max|kv_unified|flash_attn|Detected MTP|msg=|memory  |sglang|LLM engine|type_k|model size|concurrency"
 )
 _POWERS = {"B": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 _CACHES_OF_16_BITS = ("auto", "bfloat16", "bf16", "float16", "fp16", "f16", "half", "none")
@@ -208,7 +224,8 @@ def _held_at(receipt: Receipt, use: Use) -> tuple[int | None, int]:
         return use.context_tokens, users
     if receipt.words.get("slots_share") in ("false", "0") and said.get("sequence_tokens"):
         return said["sequence_tokens"], max(users, said.get("slots", 1))
-    return said.get("context_tokens") or said.get("sequence_tokens"), users
+    names = ("context_served", "context_tokens", "context_asked", "sequence_tokens")
+    return next((said[name] for name in names if said.get(name)), None), users
 
 
 def compared(almanac: Almanac, model: Model, use: Use, receipt: Receipt, count: int = 1) -> dict[str, Any]:
@@ -240,7 +257,7 @@ def compared(almanac: Almanac, model: Model, use: Use, receipt: Receipt, count: 
     )
     if ours["total_bytes"] is None:
         raise Unknown(f"Not known: what is to be compared with ({visible(ours['unknown_reason'] or 'no reason')})")
-    ours |= {"has_counted_tower": sees(almanac, ours["model_id"])}
+    ours |= {"has_counted_tower": sees(almanac, ours["model_id"]), "graphs_bytes": _graphs_of(almanac)}
     if receipt.words.get("draft", "").lower() == "mtp":
         ours = _with_predictions(almanac, asked, ours)
     lines = [
@@ -271,6 +288,7 @@ def compared(almanac: Almanac, model: Model, use: Use, receipt: Receipt, count: 
                 "holds_for",
             )
         },
+        "is_context_said": context is not None,
         "components": lines,
         "measured": _rows(receipt, ours if context else ours | {"context_tokens": None}),
     }
@@ -302,10 +320,28 @@ def _cache_format(receipt: Receipt) -> str | None:
     raise Unknown(f"Not known: a KV cache in {visible(said)}, which the log names, is not described")
 
 
+def _graphs_of(almanac: Almanac) -> int | None:
+    """What is counted for the graphs of vLLM."""
+    rows = almanac.rows("SELECT value FROM constant WHERE constant_id = 'vllm_cuda_graph_bytes'")
+    return int(rows[0]["value"]) if rows else None
+
+
+def _activations(receipt: Receipt) -> int | None:
+    """The activations of a log that has them together with what vLLM set aside for its graphs; None where it does not say how much that is."""
+    both, aside = receipt.numbers["activations_graphs"], receipt.numbers.get("graphs_estimated")
+    if receipt.words.get("graphs_profiled") == "disabled":
+        return both
+    if aside is not None:
+        return both - aside if both > aside else None
+    return both if "captured" in receipt.words else None  # (an estimate is said in the next line)
+
+
 def _found(receipt: Receipt, ours: Row) -> dict[str, int]:
     """Sizes by what they are of, of the card that holds most. llama.cpp loads what a model sees with from a file of its own, which is part
     of our figures: where a log has it the two are added, and where it was left out weights and activations are of something else."""
     found = receipt.numbers | {what: max(by.values()) for what, by in receipt.cards.items()}
+    if "activations_graphs" in found and (activations := _activations(receipt)):
+        found["activations"] = activations
     if receipt.program != LLAMA or ours["has_counted_tower"] is None:
         return found
     if "tower_weights" not in found:
@@ -341,6 +377,12 @@ def _pairs(receipt: Receipt, ours: Row) -> Iterator[tuple[str, int, int]]:
             numbers["non_torch"] + numbers.get("graphs", 0) if "non_torch" in numbers else None,
             ours["overhead_bytes"],
         ),
+        (
+            "weights and beside PyTorch",
+            numbers["consumed"] + numbers.get("graphs", 0) if "consumed" in numbers else None,
+            ours["weights_bytes"] + ours["overhead_bytes"],
+        ),
+        ("CUDA graphs, as estimated", numbers.get("graphs_estimated"), ours["graphs_bytes"] or 0),
     )
 
 

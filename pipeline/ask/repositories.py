@@ -38,6 +38,17 @@ def known_beside(almanac: Almanac, bases: str | None) -> str:
     return ""
 
 
+def known_as_draft(almanac: Almanac, model_id: str) -> str:
+    """Of a head that drafts for one model: how it is asked."""
+    if not almanac.value("SELECT count(*) FROM duckdb_tables() WHERE table_name = 'draft_head'"):
+        return ""  # (a file from before there was such a table)
+    rows = almanac.rows("SELECT of_model_id FROM draft_head WHERE model_id = $id", {"id": model_id})
+    if not rows:
+        return ""
+    of = visible(rows[0]["of_model_id"])
+    return f". It is a head that drafts for {of}: vram-almanac fits {of} --draft {visible(model_id)}"
+
+
 def known_parts(almanac: Almanac, model_id: str) -> str:
     """What is known of a pipeline that is not known as a whole: what its parts weigh, the largest first."""
     rows = almanac.rows(

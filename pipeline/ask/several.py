@@ -7,6 +7,7 @@ from typing import Any
 from pipeline.book import commands as pasted
 
 from .almanac import Almanac, Row
+from .drafts import is_head
 from .helps import commands_of
 from .question import Card, Model, Use
 from .scenarios import VERDICTS
@@ -65,9 +66,10 @@ def drafted(almanac: Almanac, model: Model, draft: Model | None, card: Card, use
     """What a model and one that drafts for it hold on a card: the best format that fits, else the smallest. Without a draft its own
     layers that predict further tokens draft."""
     of_format = almanac.value("SELECT min(engine_id) FROM dtype WHERE dtype_id = $dtype", {"dtype": use.dtype_id})
-    if draft is None and of_format != "llama.cpp":  # (no library drafts with them, but servers do)
+    is_served = draft is None or is_head(draft)
+    if is_served and of_format != "llama.cpp":  # (no library drafts with them, but servers do)
         of_format = None
-    engine = use.engine_id or of_format or model.files_engine or ("llama.cpp" if draft else "vllm")
+    engine = use.engine_id or of_format or model.files_engine or ("vllm" if is_served else "llama.cpp")
     formats, of_draft = DRAFTING.get(engine, _SERVED)
     asked = {
         "card": card.gpu_id, "model": model.model_id, "draft": draft.model_id if draft else "mtp",

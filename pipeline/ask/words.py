@@ -12,6 +12,7 @@ from pipeline.base.bounds import visible
 from . import shared
 from .input_words import at_of, counted_with, without_reach
 from .page import Page
+from .setting_words import holds_for, say_unsaid, setting_of_drafted, with_flags
 
 COMMANDS = 3  # that are shown; all of them with --all
 _GIB = 2**30
@@ -49,7 +50,8 @@ def placed(row: dict[str, Any]) -> str:
 def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> None:
     card, use, verdict, best = answer["card"], answer["use"], answer["verdict"], answer["best"]
     lead = f"Not known in {format_name(answer['not_in'])}. In what that program runs: " if answer.get("not_in") else ""
-    page.say(lead + _sentence(answer), "bold")
+    shown = answer["commands"][:most_commands]
+    page.say(lead + with_flags(_sentence(answer), answer, shown, ENGINES), "bold")
     if answer.get("weights_bytes"):
         page.say(f"Its weights alone take {gib_of(answer['weights_bytes'])} GiB in bf16.")
     for note in card["notes"]:
@@ -68,10 +70,8 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
         )
     if answer.get("taken"):
         page.say(answer["taken"])
-    held = [row["holds_for"] for row in answer["formats"] if row["holds_for"]]
-    if use.get("program") and held:  # of a version that lacks the model's class nothing does
-        but = "" if answer.get("has_own_context", True) else ", but for the context: it has none that a source tells"
-        page.say(f"Holds for {held[0]}; what was not said is its own default{but}.")
+    if said := holds_for(answer):
+        page.say(said)
     if best and use["phase_id"] != "inference" and "sharding" in best and (how := shared.said(best)):
         page.say(how)
     if answer.get("adapter"):
@@ -116,7 +116,8 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
         page.say("What helps:")
         for help_ in answer["helps"]:
             page.say(f"- {_help(help_, card, use)}", indent="  ")
-    for line in answer["commands"][:most_commands]:
+    say_unsaid(answer, shown, page, ENGINES)
+    for line in shown:
         page.gap()
         page.say(f"{line['engine']}, {format_name(line['dtype_id'])}:")
         page.verbatim(line["command"])
@@ -133,8 +134,13 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
 def receipt(answer: dict[str, Any], page: Page) -> None:
     version = f" {answer['version']}" if answer["version"] else ""
     users = f", {answer['sequences']} at once" if answer["sequences"] > 1 else ""
+    silent = (
+        ""
+        if answer["is_context_said"]
+        else " (ours: the log does not say how many, nor do the rows; --context says it)"
+    )
     page.say(
-        f"{answer['model']} in {format_name(answer['dtype_id'])}, {answer['context_tokens']:,} tokens{users}: what {answer['program']}{version} "
+        f"{answer['model']} in {format_name(answer['dtype_id'])}, {answer['context_tokens']:,} tokens{silent}{users}: what {answer['program']}{version} "
         f"says that it held, and what we say ({answer['holds_for']}).",
         "bold",
     )
@@ -208,10 +214,12 @@ def together(answer: dict[str, Any], page: Page) -> None:
     if answer["verdict"] is None:
         page.say(f"Unknown: {answer['reason']}.", "bold")
         return
-    said = {"fits": "Yes", "tight": "Barely, by less than our error", "no": "No"}[answer["verdict"]]
+    said = {"fits": "Yes", "tight": "Barely", "no": "No"}[answer["verdict"]]
+    band = max(row["error_band"] for row in rows) if said == "Barely" else 0
+    less = f", which leaves less than its error margin of {100 * band:.0f} %" if band else ""
     does = "runs" if answer["verdict"] != "no" else "does not run"
     page.say(
-        f"{said}: {answer['model']} {does} on {on} in {format_name(rows[0]['dtype_id'])} with llama.cpp at {rows[0]['context_tokens']:,} tokens.",
+        f"{said}: {answer['model']} {does} on {on} in {format_name(rows[0]['dtype_id'])} with llama.cpp at {rows[0]['context_tokens']:,} tokens{less}.",
         "bold",
     )
     layers = sum(row["gpu_layers"] for row in rows)
@@ -230,22 +238,23 @@ def drafted(answer: dict[str, Any], page: Page) -> None:
         page.say(f"Unknown: {answer['reason']}.", "bold")
         return
     row = answer["drafted"]
-    said = {"fits": "Yes", "tight": "Barely, by less than our error", "no": "No"}[answer["verdict"]]
+    said = {"fits": "Yes", "tight": "Barely", "no": "No"}[answer["verdict"]]
+    less = f", which leaves less than its error margin of {100 * row['error_band']:.0f} %" if said == "Barely" else ""
     each = " on each" if row["gpu_count"] > 1 else ""
     of_draft = "" if row["draft_model_id"] == "mtp" else f" in {format_name(row['draft_dtype_id'])}"
     page.say(
         f"{said}: {answer['model']} in {format_name(row['dtype_id'])} with {answer['draft']}{of_draft} drafting "
         f"for it needs {gib_of(row['total_bytes'])} of {gib_of(row['capacity_bytes'])} GiB{each} on {answer['card']} ({engine_name(row)}) "
-        f"at {row['context_tokens']:,} tokens.",
+        f"at {row['context_tokens']:,} tokens{less}.",
         "bold",
     )
     page.say(
         f"- of the draft: weights {gib_of(row['draft_weights_bytes'])}, cache {gib_of(row['draft_cache_bytes'])}, its buffers "
         f"{gib_of(row['draft_buffers_bytes'])} GiB; holds for {row['holds_for']}"
     )
-    if answer["verdict"] == "fits":
+    if answer["verdict"] != "no":
         page.gap()
-        page.verbatim(row["engine_setting"])
+        page.verbatim(setting_of_drafted(row))
 
 
 def _help(told: dict[str, Any], card: dict[str, Any], use: dict[str, Any]) -> str:

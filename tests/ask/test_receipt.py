@@ -69,6 +69,18 @@ load_tensors:        CUDA0 model buffer size =   604.15 MiB
 llama_context: n_ctx         = 16384
 llama_kv_cache_unified:      CUDA0 KV buffer size =  1792.00 MiB
 """
+# lines of gpustack/runner pull 251 (0.27), and the sum that gpu_worker.py of 0.29 and 0.33 writes, with figures of a start of TEXT
+VLLM_029 = """\
+(APIServer pid=1) INFO 08-14 14:06:51 [utils.py:253] non-default args: {'model_tag': 'Qwen/Qwen3-8B', 'model': 'Qwen/Qwen3-8B', 'max_model_len': 32768, 'tensor_parallel_size': 2}
+(Worker_TP0 pid=447) INFO 08-14 14:07:10 [gpu_model_runner.py:5472] Model loading took 7.64 GiB memory and 4.500000 seconds
+(Worker_TP1 pid=448) INFO 08-14 14:07:22 [gpu_model_runner.py:6895] Estimated CUDA graph memory: 0.36 GiB total
+(Worker_TP0 pid=447) INFO 08-14 14:07:22 [gpu_worker.py:640] CUDA graph memory profiling is enabled (default since v0.21.0). The current --gpu-memory-utilization=0.8200 is equivalent to --gpu-memory-utilization=0.8048 without CUDA graph memory profiling. To maintain the same effective KV cache size as before, increase --gpu-memory-utilization to 0.8352. To disable, set VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS=0.
+(Worker_TP0 pid=447) INFO 08-14 14:07:22 [gpu_worker.py:626] Available KV cache memory: 6.87 GiB
+(Worker_TP0 pid=447) INFO 08-14 14:07:30 [gpu_worker.py:800] CUDA graph pool memory: 0.09 GiB (actual), 0.36 GiB (estimated), difference: 0.27 GiB (300.0%).
+(Worker_TP0 pid=447) INFO 08-14 14:07:30 [gpu_worker.py:860] Free memory on device (22.8/23.5 GiB) on startup. Desired GPU memory utilization is (0.82, 19.3 GiB). Actual usage is 8.03 GiB for consumed memory (weights + non-torch), 1.59 GiB for peak activation, and 0.09 GiB for CUDAGraph memory. Replace gpu_memory_utilization config with `--kv-cache-memory=1` (0.0 GiB) to fit into requested memory.
+"""
+# gpu_worker.py of 0.20 to 0.26, for whoever debugs
+VLLM_021 = "Actual usage is 15.27 GiB for weight, 1.23 GiB for peak activation, 0.11 GiB for non-torch memory, and 0.45 GiB for CUDAGraph memory. Replace\n"
 MIB, GIB = 2**20, 2**30
 
 
@@ -132,6 +144,48 @@ def test_llama_cpp_is_compared_by_the_card_that_holds_most(ask_json, log):
     assert told["kv_dtype_id"] == "q8_0" and told["gpu_count"] == 1
     ollama = ask_json("fits", LARGE, "--log", log("Sep 11 01:16:15 lena ollama[1884]: " + LLAMA), "--format", "Q4_K_M")
     assert ollama["program"] == "Ollama"
+
+
+def test_vllm_says_what_it_consumed_and_what_it_set_aside_for_graphs(ask_json, log):
+    """Since 0.29 weights and what is beside PyTorch are one number, and the activations have the estimate of the graphs in them."""
+    told = ask_json("fits", "--log", log(VLLM_029), "--format", "bf16")
+    assert (told["model"], told["context_tokens"], told["gpu_count"]) == (TEXT, 32768, 2)
+    assert held(told) == {
+        "weights": round(7.64 * GIB),
+        "activations": round(1.59 * GIB) - round(0.36 * GIB),
+        "weights and beside PyTorch": round(8.03 * GIB) + round(0.09 * GIB),
+        "CUDA graphs, as estimated": round(0.36 * GIB),
+    }
+    assert {row["seq_len"] for row in told["measured"]} == {32768}
+    before = ask_json("fits", TEXT, "--log", log(VLLM_021), "--format", "bf16")
+    assert held(before) == {
+        "weights": round(15.27 * GIB),
+        "activations": round(1.23 * GIB),
+        "beside PyTorch": round(0.11 * GIB) + round(0.45 * GIB),
+    }
+
+
+@pytest.mark.parametrize(("kept", "share"), [("disabled", 1.59), ("enabled", None), ("captured", 1.59)])
+def test_activations_are_told_where_the_log_says_what_is_in_them(ask_json, log, kept, share):
+    said = {
+        "disabled": "CUDA graph memory profiling is disabled (VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS=0).\n",
+        "captured": "INFO Graph capturing finished in 5 secs, took 0.09 GiB\n",
+        "enabled": "",
+    }[kept]
+    told = ask_json("fits", TEXT, "--log", log(said + VLLM_029.splitlines()[-1]), "--format", "bf16")
+    assert held(told).get("activations") == (share and round(share * GIB))
+    assert ("compute_buffer" in {row["metric"] for row in told["measured"]}) is bool(share)
+
+
+def test_the_context_of_vllm_is_read_wherever_it_stands(ask, ask_json, log):
+    """--max-model-len auto: the arguments say −1, and what was found stands with the size of the cache."""
+    auto = log("non-default args: {'model': 'a', 'max_model_len': -1}\n" + VLLM)
+    assert ask_json("fits", TEXT, "--log", auto, "--format", "bf16")["context_tokens"] == 40_000
+    silent = log("\n".join(VLLM_029.splitlines()[1:]))
+    told = ask_json("fits", TEXT, "--log", silent, "--format", "bf16")
+    assert {row["seq_len"] for row in told["measured"]} == {None} and not told["is_context_said"]
+    said = " ".join(ask("fits", TEXT, "--log", silent, "--format", "bf16")[1].split())
+    assert "the log does not say how many, nor do the rows" in said
 
 
 SEES = """\

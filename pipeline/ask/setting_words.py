@@ -1,0 +1,65 @@
+"""In words, what a program is told so that an answer holds, and what of it is the program's own default."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .page import Page
+from .settings import CONTEXT, UNKNOWN_SHARE, unsaid
+
+
+def with_flags(sentence: str, answer: dict[str, Any], shown: list[dict[str, str]], names: dict[str, str]) -> str:
+    """The sentence that answers, and that it holds with flags where no command beside it has them."""
+    best = answer["best"]
+    is_below = answer["verdict"] in ("fits", "tight") and any(
+        best["engine_id"] == one["engine_id"] and best["dtype_id"] in one["dtype_ids"]
+        for one in unsaid(answer, shown, names)
+    )
+    return f"{sentence} It has to be started with the flags below." if is_below else sentence
+
+
+def holds_for(answer: dict[str, Any]) -> str:
+    """Which versions of a program that was named these figures are of, and what else they take; empty where none was named."""
+    held = [row["holds_for"] for row in answer["formats"] if row["holds_for"]]
+    if not (answer["use"].get("program") and held):  # of a version that lacks the model's class nothing does
+        return ""
+    but = "" if answer.get("has_own_context", True) else ", but for the context: it has none that a source tells"
+    if answer.get("settings"):
+        said = f"Holds for {held[0]}, started with the flags below; what else was not said is its own default{but}."
+    else:
+        said = f"Holds for {held[0]}; what was not said is its own default{but}."
+    counted = answer.get("counted")
+    if not counted or answer["verdict"] is None:
+        return said
+    requests = f"{counted['sequences']:,} requests at once and " if _few(answer, counted) else ""
+    return (
+        f"{said} Counted are {requests}{counted['batched_tokens']:,} tokens in a step, whatever its defaults are on the card; where those "
+        "do not fit, the flags say so."
+    )
+
+
+def _few(answer: dict[str, Any], counted: dict[str, int]) -> bool:
+    return (answer["use"].get("sequences") or 1) <= counted["sequences"]
+
+
+def say_unsaid(answer: dict[str, Any], shown: list[dict[str, str]], page: Page, names: dict[str, str]) -> None:
+    """The flags that no command beside the answer has, of each engine and its formats."""
+    for one in unsaid(answer, shown, names):
+        page.gap()
+        formats = ", ".join(_format(name) for name in one["dtype_ids"])
+        are = "is" if len(one["dtype_ids"]) == 1 else "are"
+        page.say(f"{formats} in {names.get(one['engine_id'], one['engine_id'])} {are} started with:")
+        page.verbatim(one["setting"])
+        if UNKNOWN_SHARE in one["setting"].split():
+            page.say(f"{UNKNOWN_SHARE} is what it needs of the whole card, which nobody named.", "dim", "  ")
+
+
+def setting_of_drafted(row: dict[str, Any]) -> str:
+    """What an engine is told of a draft, and of the context: a server that is not told takes all that its model reads."""
+    flag = CONTEXT.get(row["engine_id"])
+    words = [f"{flag} {row['context_tokens']}"] if flag else []
+    return " ".join([*words, (row["engine_setting"] or "").replace(" HEAD ", f" {row['draft_model_id']} ")])
+
+
+def _format(dtype: str) -> str:
+    return dtype.removeprefix("gguf-").upper() if dtype.startswith("gguf-") else dtype

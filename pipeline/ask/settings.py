@@ -1,0 +1,76 @@
+"""What a program has to be told so that an answer holds, where no command that is shown tells it.
+
+A figure is of what `engine_setting` of its row says, and a start without that may run out of memory: a "fits" never stands without it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .almanac import Almanac, Row
+from .question import Card
+from .scenarios import verdict_of
+
+CONTEXT = {"vllm": "--max-model-len", "sglang": "--context-length"}
+CARDS = {"vllm": "--tensor-parallel-size", "sglang": "--tp"}
+SHARE, UNKNOWN_SHARE = "--gpu-memory-utilization", "SHARE"
+_COUNTED = ("vllm_default_sequences", "vllm_batched_tokens")  # in figures of vLLM, on every card
+
+
+def settings_of(told: list[Row], card: Card, verdict: str | None) -> list[dict[str, Any]]:
+    """Of the formats that fit (or of the best of those that barely do) the engine and what it is told, those with the same words together."""
+    rows = [row for row in told if verdict_of(row) == verdict and verdict in ("fits", "tight")]
+    found: dict[tuple[str, str], list[str]] = {}
+    for row in rows if verdict == "fits" else rows[:1]:
+        if setting := _setting(row, card):
+            found.setdefault((row["engine_id"], setting), []).append(row["dtype_id"])
+    return [{"engine_id": engine, "setting": setting, "dtype_ids": names} for (engine, setting), names in found.items()]
+
+
+def _setting(row: Row, card: Card) -> str:
+    """What its engine is told. vLLM's share is of the whole card, also where something else holds a part of that; a server that is not told of
+    the context takes all that its model reads, and one card where it is not told of more."""
+    words = (row["engine_setting"] or "").split(" ")
+    if row["engine_id"].startswith("vllm") and not row["share_is_free"]:
+        if SHARE in words:
+            place = words.index(SHARE)
+            del words[place : place + 2]
+        words = [SHARE, _share_of(row, card), *words]
+    told, engine = " ".join(filter(None, words)), row["engine_id"]
+    if engine in CARDS and row["gpu_count"] > 1:
+        told = f"{CARDS[engine]} {row['gpu_count']} {told}".rstrip()
+    reach, whole = row["max_context_tokens"], row["model_context_tokens"]
+    if engine in CONTEXT and row["context_tokens"] and (told or whole is None or reach is None or reach < whole):
+        told = f"{CONTEXT[engine]} {row['context_tokens']} {told}".rstrip()
+    return told
+
+
+def _share_of(row: Row, card: Card) -> str:
+    if not card.capacity_bytes:  # an amount of memory of a card that nobody named
+        return UNKNOWN_SHARE
+    return f"{math.ceil(100 * row['total_bytes'] / card.capacity_bytes) / 100:.2f}"
+
+
+def unsaid(answer: dict[str, Any], shown: list[dict[str, str]], names: dict[str, str]) -> list[dict[str, Any]]:
+    """Those settings that none of the commands that are shown tells its engine."""
+    told = [(line["engine"], line["command"].split()) for line in shown]
+    return [
+        one
+        for one in answer.get("settings", ())
+        if not any(
+            engine == names.get(one["engine_id"], one["engine_id"]) and set(one["setting"].split()) <= set(command)
+            for engine, command in told
+        )
+    ]
+
+
+def counted_of(almanac: Almanac, engine_id: str | None) -> dict[str, int] | None:
+    """The requests and the tokens of a step that figures of vLLM have, whatever its defaults are on a card; None of another engine."""
+    if engine_id != "vllm":
+        return None
+    rows = almanac.rows(
+        "SELECT constant_id, value FROM constant WHERE list_contains($names, constant_id)", {"names": list(_COUNTED)}
+    )
+    values = {row["constant_id"]: int(row["value"]) for row in rows}
+    return {"sequences": values[_COUNTED[0]], "batched_tokens": values[_COUNTED[1]]} if len(values) == 2 else None
