@@ -26,6 +26,10 @@ SHARE = "0.90"  # of a card, which vLLM takes by default
 TEXT_ALONE = {"sight": " --no-mmproj", "beside": " It loads what the model sees with (mmproj) too, which comes on top."}
 # what vLLM is told of a model that sees: its figures are of text, and untold it sets memory aside for the largest image and video
 NO_IMAGES = {"images": ' --limit-mm-per-prompt \'{"image": 0, "video": 0}\''}
+COUNTED = (
+    "vllm_default_sequences",
+    "vllm_batched_tokens",
+)  # constants: what figures of vLLM count, whatever its defaults are on a card
 MLX_PROMPTS = 8  # that MLX reads at a time, whatever it is allowed (constant mlx_prefill_sequences)
 _MLX = re.compile(r"(?i)mlx.*?(?<!\d)([468])-?bit")
 
@@ -78,6 +82,11 @@ def told_besides(row: Mapping[str, str], kv: str | None, context: int, users: in
     }
 
 
+def counted(requests: int, tokens: int) -> dict[str, str]:
+    """What vLLM is told so that it takes no more than figures count: on large cards its own defaults are four times the requests and twice the tokens."""
+    return {"counted": f" --max-num-seqs {requests} --max-num-batched-tokens {tokens}"}
+
+
 def fill(template: str, dtype: str, held: Mapping[str, str], asked: Mapping[str, str]) -> str:
     """A command with its gaps filled, for one card where `asked` says nothing else: as run.js fills them."""
     given = {
@@ -93,6 +102,6 @@ def fill(template: str, dtype: str, held: Mapping[str, str], asked: Mapping[str,
         "all_tokens": asked["context"],
         "cache": "",
         "slots": "",
-        **dict.fromkeys((*TEXT_ALONE, *NO_IMAGES), ""),
+        **dict.fromkeys((*TEXT_ALONE, *NO_IMAGES, "counted"), ""),
     } | dict(asked)
     return re.sub(r"\{(\w+)\}", lambda m: given[m[1]], template)

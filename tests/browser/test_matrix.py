@@ -215,12 +215,16 @@ def test_a_cell_tells_what_vllm_has_to_be_told(open_page):
     page = open_page("matrix/?find=beta&gpu=rtx-4090&dtype=awq-int4")
     cell = page.locator(f"{ROW} td.v").first
     cell.hover()
-    share = re.search(r"--gpu-memory-utilization (0\.\d\d)$", cell.get_attribute("title"))
+    share = re.search(
+        r"--gpu-memory-utilization (0\.\d\d) --max-num-seqs 256 --max-num-batched-tokens 4096$",
+        cell.get_attribute("title"),
+    )
     told = int(re.search(r"(\d+)\s%", cell.inner_text())[1])
     assert share and 100 * float(share[1]) == told
     larger = page.locator(f"{ROW} td.v").nth(3)
     larger.hover()
     assert "stay free" in larger.get_attribute("title") and "--gpu" not in larger.get_attribute("title")
+    assert larger.get_attribute("title").endswith("start it with --max-num-seqs 256 --max-num-batched-tokens 4096")
 
 
 def test_cards_by_vendor_and_by_memory(open_page):

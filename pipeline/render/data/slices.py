@@ -16,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Container
 from pathlib import Path
 
+from pipeline.book.commands import COUNTED
 from pipeline.book.components import COMPONENTS
 from pipeline.render import words
 from pipeline.render.data import limits
@@ -68,6 +69,7 @@ def scenarios(book: Book, opening: Scenario | None, known: Support) -> str:
             "engines": [[e["engine_id"], e["name"]] for e in book["engine"]],
             "limits": limits.of_engines(book["constant"]),
             "server_share": next((c["value"] for c in book["constant"] if c["constant_id"] == "vllm_default_share"), 1),
+            "server_counts": counts(book),
             "wddm_share": next((c["value"] for c in book["constant"] if c["constant_id"] == "wddm_share"), None),
             "support": coded | {"runs": runs},
             "contexts": {kind: book.common_contexts(phases) for kind, phases in _kinds(book).items()},
@@ -78,6 +80,12 @@ def scenarios(book: Book, opening: Scenario | None, known: Support) -> str:
             },
         }
     )
+
+
+def counts(book: Book) -> list[int] | None:
+    """Requests at once, and tokens of one step, of which a window's cache holds two: what figures of vLLM count."""
+    found = {c["constant_id"]: int(c["value"]) for c in book["constant"] if c["constant_id"] in COUNTED}
+    return [found[COUNTED[0]], found[COUNTED[1]] // 2] if len(found) == len(COUNTED) else None
 
 
 def _without_format(key: str) -> str:

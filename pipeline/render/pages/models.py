@@ -10,10 +10,10 @@ from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
 from pipeline.base import durations
-from pipeline.book.commands import GGUF_OF, NO_IMAGES, TEXT_ALONE
+from pipeline.book.commands import GGUF_OF, NO_IMAGES, TEXT_ALONE, counted
 from pipeline.book.packs import Packs
 from pipeline.render import paths, words
-from pipeline.render.data import api, badges, openings, relatives, shapes, works
+from pipeline.render.data import api, badges, openings, relatives, shapes, slices, works
 from pipeline.render.data.book import UNKNOWN_KIB, Book, Scenario
 from pipeline.render.data.calculator import Calculator, has_shape
 from pipeline.render.data.kept import Kept, contents
@@ -277,10 +277,16 @@ class ModelPages:
         return self.headlines.answers.badge(number, context) if known else None, known
 
     def _gaps(self, model_id: str, container: dict | None) -> dict[str, str]:
-        """What commands are told of what a model sees with: its figures are of text, and where they leave its tower out it is left out, too."""
+        """What commands are told so that the figures beside them hold: what they count of requests, and of what a model sees with no image; where
+        they leave its tower out it is left out, too."""
         is_counted = self.held["seeing"].get(model_id)
         leaves_tower = (container and container["is_text_alone"]) or is_counted is False
-        return ({} if is_counted is None else NO_IMAGES) | (TEXT_ALONE if leaves_tower else {})
+        return self.counted | ({} if is_counted is None else NO_IMAGES) | (TEXT_ALONE if leaves_tower else {})
+
+    @cached_property
+    def counted(self) -> dict[str, str]:
+        counts = slices.counts(self.book)
+        return counted(*counts) if counts else {}
 
     def is_told(self, number: int) -> bool:
         """Whether there is a number to tell of a model: a total, a pipeline's parts, or a shape that the calculator can ask."""
