@@ -51,6 +51,7 @@ def placed(told):
     }
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("asked", "made", "words"),
     [

@@ -33,6 +33,7 @@ def test_a_training_takes_the_programs_recipe(ask_json):
     )
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("program", "dtype"), [("llama-factory", "fp32"), ("trl", "fp32"), ("ms-swift", "bf16")])
 def test_a_training_is_in_the_programs_own_format(ask_json, folder, program, dtype):
     """LLaMA-Factory casts what it trains to fp32: told in bf16, half of what it takes "fitted"."""
@@ -44,6 +45,7 @@ def test_a_training_is_in_the_programs_own_format(ask_json, folder, program, dty
     assert ask_json("fits", SMALL, "--gpu", "h100-sxm", *asked)["best"]["dtype_id"] == "bf16"
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("program", ["ms-swift", "axolotl"])
 def test_parts_on_several_cards_are_in_fp32_where_bf16_is_on(ask_json, program):
     """Accelerate's FSDP2 and DeepSpeed keep fp32 of what is trained: 16 bytes of a parameter, and not 8 as on one card."""

@@ -16,6 +16,7 @@ def value(folder):
         yield lambda query, *values: connection.execute(query, list(values)).fetchall()
 
 
+@pytest.mark.full
 def test_what_was_run_whole_is_told_by_seconds_in_what_runs_it(ask, ask_json, value):
     told = ask_json("fits", SPEAKS, *CARD, "--seconds", "60")
     (row,) = told["sounds"]
@@ -29,6 +30,7 @@ def test_what_was_run_whole_is_told_by_seconds_in_what_runs_it(ask, ask_json, va
     assert "30 seconds  5 minutes  1 hour" in out and "its pipeline cuts text at 510 phonemes" in " ".join(out.split())
 
 
+@pytest.mark.full
 def test_memory_that_is_free_counts_and_not_that_of_the_card(ask, ask_json, value):
     told = ask_json("fits", SPEAKS, "--free", "1GiB")
     assert told["verdict"] == "no" and told["best"]["capacity_bytes"] == 2**30

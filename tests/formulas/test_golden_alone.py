@@ -12,6 +12,7 @@ def said(book):
     return alone.digests(book)
 
 
+@pytest.mark.full
 def test_every_macro_says_what_the_file_has(said):
     changed = [name for name, digest in alone.read().items() if said.get(name) != digest]
     assert not changed, f"where that is meant, `python -m tests.golden.alone` writes them anew: {', '.join(changed)}"
