@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from pipeline.book.commands import COUNTED
+
 from .almanac import Almanac, Row
 from .question import Card
 from .scenarios import verdict_of
@@ -15,7 +17,6 @@ from .scenarios import verdict_of
 CONTEXT = {"vllm": "--max-model-len", "sglang": "--context-length"}
 CARDS = {"vllm": "--tensor-parallel-size", "sglang": "--tp"}
 SHARE, UNKNOWN_SHARE = "--gpu-memory-utilization", "SHARE"
-_COUNTED = ("vllm_default_sequences", "vllm_batched_tokens")  # in figures of vLLM, on every card
 
 
 def settings_of(told: list[Row], card: Card, verdict: str | None) -> list[dict[str, Any]]:
@@ -70,7 +71,7 @@ def counted_of(almanac: Almanac, engine_id: str | None) -> dict[str, int] | None
     if engine_id != "vllm":
         return None
     rows = almanac.rows(
-        "SELECT constant_id, value FROM constant WHERE list_contains($names, constant_id)", {"names": list(_COUNTED)}
+        "SELECT constant_id, value FROM constant WHERE list_contains($names, constant_id)", {"names": list(COUNTED)}
     )
     values = {row["constant_id"]: int(row["value"]) for row in rows}
-    return {"sequences": values[_COUNTED[0]], "batched_tokens": values[_COUNTED[1]]} if len(values) == 2 else None
+    return {"sequences": values[COUNTED[0]], "batched_tokens": values[COUNTED[1]]} if len(values) == 2 else None
