@@ -26,7 +26,7 @@ from pipeline.confirm.left_out import Undecided
 from pipeline.confirm.recipes import explain_mlx, explain_recipe
 from pipeline.confirm.repository_kind import words_on
 from pipeline.confirm.stored import Explanation
-from pipeline.confirm.stored_parts import Part, main_format, parts
+from pipeline.confirm.stored_parts import Part, by_size, main_format, parts
 from pipeline.hub.record import Record
 
 OWN_CONFIG = ("verbatim", "quoted")
@@ -182,7 +182,8 @@ def with_parts(graded: Graded, record: Record, explanation: Explanation | None) 
             return graded
         stored = reason.dtype_id or graded.stored_format
         return replace(graded, stored_format=stored, stored_unknown_reason=str(reason))
-    if found is None or not (is_quantised(record.config) or _is_named(record, main_format(found))):
+    is_told = is_quantised(record.config) or by_size(graded.anatomy, record.config, explanation, record.storage_bytes)
+    if found is None or not (is_told or _is_named(record, main_format(found))):
         return graded
     return replace(graded, parts=found, stored_format=graded.stored_format or main_format(found))
 

@@ -101,10 +101,23 @@ def recipe(config: Mapping[str, Any]) -> Recipe | None:
         if given is None:
             continue
         if isinstance(part.get("expert_dtype", given.get("expert_dtype")), str):
-            raise Undecided("its experts are of another format than the rest")
+            return _with_experts(part, given)
         inner = given.get("quantization")  # Model Optimizer's own file, put in as it is
         return _read({**given, **inner} if isinstance(inner, Mapping) else given)
     return None
+
+
+def with_experts(kind: str) -> Recipe:
+    """8-bit floats, and routed experts in a format of 4 bits: DeepSeek-V4. What makes its index's weights is left in 16 bits, and so is what
+    compresses its keys, which no list names (vLLM 0.26.0, models/deepseek_v4: quant_config=None)."""
+    return Recipe((_rule("*.experts*", by_wildcard, kind), _rule("*.weights_proj", by_wildcard, None)), "fp8")
+
+
+def _with_experts(part: Mapping[str, Any], given: Mapping[str, Any]) -> Recipe:
+    is_told = part.get("expert_dtype") == "fp4" and given.get("quant_method") == "fp8"
+    if not is_told or given.get("weight_block_size") != [128, 128]:
+        raise Undecided("its experts are of another format than the rest")
+    return with_experts("nvfp4" if given.get("moe_quant_algo") == "NVFP4" else "mxfp4")
 
 
 def _read(given: Mapping[str, Any]) -> Recipe:

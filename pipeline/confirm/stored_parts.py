@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline.anatomy.rows import Anatomy, Tensor
-from pipeline.confirm.formats import parts_of
-from pipeline.confirm.left_out import Recipe, Undecided, recipe
+from pipeline.confirm.formats import is_quantised, parts_of
+from pipeline.confirm.left_out import Recipe, Undecided, recipe, with_experts
 from pipeline.confirm.module_names import is_named, names_of, places_of
 from pipeline.confirm.stored import TOWERS, Explanation, group_of
 
@@ -74,7 +74,7 @@ def parts(
 
     `storage_bytes`: size of the repository, if known.
     """
-    named = recipe(config)
+    named = recipe(config) or by_size(anatomy, config, explanation, storage_bytes)
     if named is None and not _shows_all(explanation):
         return None
     if named:
@@ -95,6 +95,22 @@ def parts(
         reason = "its total shows what is held in 4 bits, and not whether the rest is held in 8 bits or in 16"
         raise Undecided(reason, explanation.storage.dtype_id)
     return tuple(found)
+
+
+def by_size(
+    anatomy: Anatomy, config: Mapping[str, Any], explanation: Explanation | None, storage_bytes: int | None
+) -> Recipe | None:
+    """The recipe of a checkpoint whose experts a config speaks of and whose quantiser it does not quote, where the repository has just the
+    size that the recipe gives; what the published total counts besides the model is held as the rest is."""
+    is_spoken_of = config.get("expert_dtype") == "fp4" and not is_quantised(config)
+    if not is_spoken_of or storage_bytes is None or not anatomy.parameter_count:
+        return None
+    named = with_experts("mxfp4")
+    held = [(t, d or PLAIN, n) for t in anatomy.tensors for d, n in _held(t, anatomy, config, named, None).items() if n]
+    size = sum(t.element_count // t.layer_count * n * _WIDTHS.get(dtype_id, 16) / 8 for t, dtype_id, n in held)
+    besides = sum(count for _, count in explanation.parts) if explanation else 0
+    size *= 1 + besides / anatomy.parameter_count
+    return named if abs(storage_bytes - size) < _NEAR * size else None
 
 
 def _has_size(found: Iterable[Part], explanation: Explanation, storage_bytes: int | None) -> bool:

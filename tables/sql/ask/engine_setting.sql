@@ -72,7 +72,7 @@ CREATE OR REPLACE MACRO read_beyond_bytes(footprint, read_tokens, constants) AS 
     footprint.engine_id = 'vllm',
     greatest(0, read_tokens / constants.vllm_batched_tokens - 1) * footprint.activations_bytes
         + iif(footprint.has_windows AND footprint.context_tokens > constants.vllm_batched_tokens,
-            footprint.kv_cache_bytes, 0)
+            footprint.kv_cache_bytes + footprint.kv_padding_bytes, 0)
             * greatest(0, read_tokens * (footprint.pipeline_parallel + 1) / constants.vllm_batched_tokens - 1), 0);
 
 CREATE OR REPLACE MACRO tokens_needed(footprint, beyond, capacity, constants) AS iif(

@@ -36,7 +36,9 @@ part AS (
         bucket_bytes(model, scenario) AS bucket_bytes, live_gathered(model, scenario) AS live_gathered,
         gather_bytes_each(weight, model, scenario) AS gather_bytes_each,
         iif(scenario.phase_id = 'inference', kv_cache_bytes(model, scenario), 0) AS kv_cache,
-        iif(scenario.phase_id = 'inference', kv_padding_bytes(model, scenario), 0) AS kv_padding,
+        CASE WHEN scenario.phase_id <> 'inference' THEN 0
+            WHEN has_pool(model, scenario.engine_id) THEN pool_padding_bytes(model, scenario)
+            ELSE kv_padding_bytes(model, scenario) END AS kv_padding,
         iif(scenario.phase_id = 'inference', state_bytes(model, scenario), 0) AS state,
         iif(scenario.phase_id = 'qlora', unpacked_bytes(model, scenario), 0) AS dequantised,
         iif(scenario.phase_id = 'inference', loading_bytes(model, dtype, scenario), NULL) AS loading,

@@ -16,6 +16,7 @@
 --   layer splits take the GPU with the most layers (stage_share). Data-parallel ranks have a
 --   cache each, for their own sequences (rank_sequences). Decode context parallelism deals tokens out among tensor-
 --   parallel ranks that would hold copies: each has whole cells of its share.
+-- Where layers of all kinds share one pool of pages it is worked out in kv-cache/pool.sql.
 -- Not covered: prefix sharing, grouped block sizes of hybrid models in vLLM, beam search.
 
 -- share of a layer's cache that one GPU holds

@@ -39,8 +39,12 @@ SELECT
     max(element_count // layer_count // iif(operator = 'expert', 1, per_layer_count))::BIGINT
         AS largest_parameter_elements,
     -- of latent attention: what makes the latents (and an indexer), and what expands that of keys and values
-    coalesce(sum(element_count) FILTER (role IN ('mla_q_a', 'mla_kv_a') OR starts_with(role, 'indexer')), 0)::BIGINT
+    -- (and compressors of keys, which are in 16 bits whatever the rest is in)
+    coalesce(sum(element_count) FILTER (role IN ('mla_q_a', 'mla_kv_a') OR starts_with(role, 'indexer')
+        AND role <> 'indexer_compressor'), 0)::BIGINT
         AS latent_input_elements,
+    coalesce(sum(element_count) FILTER (role IN ('compressor', 'indexer_compressor')), 0)::BIGINT
+        AS compressor_elements,
     coalesce(sum(element_count) FILTER (role = 'mla_kv_b'), 0)::BIGINT AS latent_output_elements,
     coalesce(bool_or(role = 'position_embedding'), false) AS has_position_embedding,
     coalesce(bool_or(role = 'shared_expert_gate'), false) AS has_shared_expert_gate,

@@ -15,7 +15,15 @@ WITH gap AS (
     SELECT
         model_id, list(engine_id ORDER BY engine_id) FILTER (gap = 'load') AS engine_gaps,
         list(engine_id ORDER BY engine_id) FILTER (gap = 'memory') AS unread_engines
-    FROM model JOIN engine_gap ON list_contains(string_split(model_types, ' '), model_type)
+    FROM (
+        SELECT model_id, engine_id, gap
+        FROM model JOIN engine_gap ON list_contains(string_split(model_types, ' '), model_type)
+        UNION ALL
+        -- (what was read of a pool of pages is the class that reads text alone)
+        SELECT model_id, engine_id, 'memory' AS gap
+        FROM model JOIN cache_pool ON list_contains(string_split(model_types, ' '), model_type)
+        WHERE model_id IN (SELECT model_id FROM tensor WHERE tensor_class = 'vision-tower')
+    )
     GROUP BY model_id
 ),
 windowed AS (

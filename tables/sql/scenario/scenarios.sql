@@ -10,7 +10,12 @@
 -- whether an engine holds the cache of such a model in the format
 CREATE OR REPLACE MACRO takes_kv_dtype(kv, model, scenario) AS
     coalesce(list_contains(string_split(kv.engine_ids, ' '), scenario.engine_id), true)
-    AND coalesce(list_contains(string_split(kv.model_types, ' '), model.model_type), true);
+    AND coalesce(list_contains(string_split(kv.model_types, ' '), model.model_type), true)
+    AND (NOT has_pool(model, scenario.engine_id) OR coalesce(scenario.kv_dtype_id = model.pool.kv_dtype_id, false));
+
+-- The cache is in 16 bits where nobody says, but for architectures that an engine keeps in one format alone.
+CREATE OR REPLACE MACRO usual_kv_dtype(asked, model, engine_id) AS coalesce(asked.kv_dtype_id,
+    iif(has_pool(model, engine_id), model.pool.kv_dtype_id, NULL), iif(asked.dtype_id = 'fp32', 'fp32', 'bf16'));
 
 -- QLoRA's base is quantised; all else starts in 16 bits.
 CREATE OR REPLACE MACRO usual_dtype(dtype_id, phase_id) AS coalesce(dtype_id, iif(phase_id = 'qlora', 'nf4', 'bf16'));
@@ -163,8 +168,7 @@ scenario AS (
         asked.max_context_tokens::BIGINT AS max_context_tokens, coalesce(asked.sequences, 1)::BIGINT AS sequences,
         iif(asked.is_inference, images_of(model, asked.images), asked.images)::BIGINT AS images,
         asked.image_width::BIGINT AS image_width, asked.image_height::BIGINT AS image_height, asked.audio_seconds,
-        iif(asked.is_inference, coalesce(asked.kv_dtype_id, iif(asked.dtype_id = 'fp32', 'fp32', 'bf16')), NULL)
-            AS kv_dtype_id, in_training(asked, coalesce(asked.checkpointing, 'none')) AS checkpointing,
+        iif(asked.is_inference, usual_kv_dtype(asked, model, engine.engine_id), NULL) AS kv_dtype_id, in_training(asked, coalesce(asked.checkpointing, 'none')) AS checkpointing,
         iif(asked.is_inference, NULL, coalesce(asked.optimizer_id, 'adamw')) AS optimizer_id, iif(asked.is_inference,
             NULL, coalesce(asked.precision, iif(dtype.has_packed_experts AND coalesce(engine.prepares_base, true),
             'pure', usual_precision(asked.phase_id, asked.dtype_id)))) AS precision,

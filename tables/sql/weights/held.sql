@@ -20,7 +20,8 @@ CREATE OR REPLACE MACRO left_on_host_bytes(weight, scenario) AS
 -- Latent attention in servers: what makes the latents is whole on every rank; what expands them is there once more in
 -- 16 bits, always or where the weights are packed, since the engine multiplies it into queries and values.
 CREATE OR REPLACE MACRO whole_latent_bytes(weight, model, scenario) AS
-    model.latent_input_elements * (weight.weights_bytes / model.parameter_count) * (1 - 1 / scenario.tensor_parallel);
+    (model.latent_input_elements * (weight.weights_bytes / model.parameter_count) + 2 * model.compressor_elements)
+        * (1 - 1 / scenario.tensor_parallel);
 CREATE OR REPLACE MACRO latent_copy_bytes(weight, model, scenario) AS
     iif(scenario.sharing.copies_latent OR 2 * weight.unquantised_bytes < weight.weights_bytes,
         2 * model.latent_output_elements / scenario.tensor_parallel, 0);

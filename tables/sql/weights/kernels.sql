@@ -32,9 +32,10 @@ CREATE OR REPLACE MACRO kernel_overhead_bytes(model, scenario, constants) AS
 -- While a checkpoint loads, Triton's kernels on Hopper lay the gate and up matrices of all experts of a layer out anew
 -- in one go, beside all weights. What of these temporaries stays with the allocator vLLM does not count: 0.14.1 ran out
 -- of an H100 with 64.4 GiB of gpt-oss-120b loaded, short prompts and one request (vllm-project/vllm issue 33155).
--- Nobody knows how much stays, so that the band takes them whole.
+-- Nobody knows how much stays, so that the band takes them whole. (Of DeepSeek-V4 no version takes Triton's kernels:
+-- vllm-deepseek-v4.)
 CREATE OR REPLACE MACRO repacked_bytes(model, scenario, constants) AS
-    iif(holds_rounded_experts(model, scenario),
+    iif(holds_rounded_experts(model, scenario) AND NOT has_pool(model, scenario.engine_id),
         constants.mxfp4_repack_ratio * constants.mxfp4_element_bits / 8
             * coalesce(list_max(list_transform(model.blocks, lambda block: ceil(block.expert_count
                 / scenario.expert_parallel) * iif(block.is_gated, 2, 1) * model.hidden_size * block.expert_width

@@ -19,7 +19,7 @@ CREATE OR REPLACE MACRO profiled_tokens(scenario, constants) AS iif(scenario.rea
 -- Rotations of every position that the model allows, once: the server loads them with the weights.
 CREATE OR REPLACE MACRO rotation_table_bytes(model, scenario) AS
     iif(is_server(scenario) AND NOT model.has_position_embedding, coalesce(model.max_context_tokens, 0)
-        * model.head_dim_max * 2, 0);
+        * iif(has_pool(model, scenario.engine_id), model.pool.rotation_bytes_each, model.head_dim_max * 2), 0);
 
 -- Where data-parallel ranks share experts: what a rank does alone with its tokens, and with those of all ranks before
 -- and behind the experts. Work spaces have a row for each token and expert that it is sent to, wherever that lies:
@@ -62,7 +62,8 @@ CREATE OR REPLACE MACRO profile_bytes_vllm(model, scenario, constants) AS iif(is
     greatest(sampler_bytes_vllm(model, scenario, constants),
         spread_step_bytes(model, scenario, profiled_tokens(scenario, constants)))
         + rotation_table_bytes(model, scenario),
-    profile_bytes_alone(model, scenario, constants));
+    profile_bytes_alone(model, scenario, constants))
+        + iif(has_pool(model, scenario.engine_id), pool_step_bytes(model, scenario, constants), 0);
 
 -- SGLang does not profile: a chunk of prompts, or the logits of all requests with their copy in fp32 and the
 -- probabilities.
