@@ -31,7 +31,11 @@ def test_experts_in_four_bits_beside_blocks_in_eight_come_out_to_the_element(mod
     record = RECORDS[model_id]
     found = grade(record, read_config(record.config))
     assert found.grade == "exact" and words in found.stored_note
-    assert (found.stored_format, found.stored_bytes) == (None, None), "a mix is no format of ours"
+    assert (found.stored_format, found.stored_bytes) == ("nvfp4", None)
+    held = {part.tensor.tensor_class: part.dtype_id for part in found.parts if part.tensor.component == "text"}
+    assert (held["expert"], held["shared-expert"], held["head"], held["norm"]) == ("nvfp4", "fp8", "bf16", "bf16")
+    by_role = {part.tensor.role: part.dtype_id for part in found.parts}
+    assert (by_role["mla_q_b"], by_role["indexer_weights"], by_role["compressor"]) == ("fp8", "bf16", "bf16")
     off = replace(record, stored_parameter_count=record.stored_parameter_count + 1)
     assert grade(off, read_config(off.config)).grade == "unknown"
 

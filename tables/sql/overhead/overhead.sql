@@ -29,9 +29,10 @@ END;
 
 -- What FlashInfer, which reads a cache in fp8 in vLLM, works in: each group of layers with a cache of its own has one.
 CREATE OR REPLACE MACRO reader_workspace_bytes(model, scenario, constants) AS
-    iif(scenario.engine_id = 'vllm' AND scenario.kv_dtype_id = 'fp8', constants.vllm_flashinfer_workspace_bytes
+    iif(scenario.engine_id = 'vllm' AND scenario.kv_dtype_id = 'fp8' AND NOT has_pool(model, scenario.engine_id),
+        constants.vllm_flashinfer_workspace_bytes
         * len(list_distinct(list_transform(list_filter(model.caches, lambda layer: layer.elements_per_token > 0
-            AND layer.mechanism <> 'mla' AND NOT has_pool(model, scenario.engine_id)), lambda layer: coalesce(layer.window_tokens, 0)))), 0);
+            AND layer.mechanism <> 'mla'), lambda layer: coalesce(layer.window_tokens, 0)))), 0);
 
 -- Cached but unused blocks. Where the logits of a whole prompt are the peak (x.layer_bytes is known), they are blocks
 -- of their own, taken anew from the driver: what lies unused beside them are at most all blocks of a layer, which were
