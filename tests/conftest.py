@@ -20,6 +20,7 @@ from pipeline.base.caches import cache_folder
 from pipeline.book.scenario import PLAIN, TYPES
 from pipeline.press import blank
 from pipeline.press.anatomise import anatomise
+from pipeline.press.work import work_of
 from tests.once import FOLDER, bundled_snapshot, first_alone, once
 from tests.planned import Planned
 
@@ -163,7 +164,8 @@ def book(request: pytest.FixtureRequest) -> Iterator[duckdb.DuckDBPyConnection]:
 
     def fill(folder: Path) -> None:
         with blank.copied(cache_folder(), folder / "book.duckdb") as connection:
-            blank.fill(connection, request.getfixturevalue("bundled"))
+            frames = request.getfixturevalue("bundled")
+            blank.fill(connection, {**frames, "work": work_of(frames["model"])})
             connection.execute(f"ATTACH '{folder / 'temporary.duckdb'}' AS temporary")
             for name in _tables(connection, "temp"):
                 connection.execute(f"CREATE TABLE temporary.{name} AS FROM temp.{name}")

@@ -23,6 +23,7 @@ from pipeline.book.scenario import TYPES
 from pipeline.hub.snapshot import Snapshot, newest_snapshot
 from pipeline.press import blank, formulas
 from pipeline.press.anatomise import anatomise
+from pipeline.press.work import work_of
 
 PATH = Path(__file__).with_name("components.csv")
 COMPONENTS = (
@@ -84,7 +85,9 @@ def book_of(snapshot: Snapshot) -> duckdb.DuckDBPyConnection:
 
 def fill(connection: duckdb.DuckDBPyConnection, snapshot: Snapshot) -> dict[str, formulas.Statement]:
     """The same in an empty database. Returns its statements."""
-    formulas.load(connection, read_facts(), {**anatomise(snapshot), "measured": read_measured()})
+    frames = anatomise(snapshot)
+    frames |= {"work": work_of(frames["model"]), "measured": read_measured()}
+    formulas.load(connection, read_facts(), frames)
     return formulas.run_sql(connection)
 
 
@@ -92,7 +95,8 @@ def flat_book_of() -> duckdb.DuckDBPyConnection:
     """The same over all models of the bundled snapshot, as people ask it."""
     connection = duckdb.connect()
     blank.make(connection)
-    blank.fill(connection, anatomise(newest_snapshot()))
+    frames = anatomise(newest_snapshot())
+    blank.fill(connection, {**frames, "work": work_of(frames["model"])})
     return connection
 
 

@@ -1,12 +1,14 @@
 -- What engines make of a model's architecture: those that cannot load it, those of which nobody knows what they hold of
--- it, and those whose cache uses its windows (llama.cpp and MLX LM load Mistral and others as plain Llamas: they cache,
--- and attend to, the whole context). Part of `shape`.
+-- it, those whose class of it has no fused attention, and those whose cache uses its windows (llama.cpp and MLX LM load
+-- Mistral and others as plain Llamas: they cache, and attend to, the whole context). Part of `shape`.
 --
 -- Units: none. Source: engine_gap.csv and engine_window.csv, each line with its own. Not covered: architectures that
 -- nobody looked for.
 
 CREATE OR REPLACE MACRO cannot_load(model, engine_id) AS coalesce(list_contains(model.engine_gaps, engine_id), false);
 CREATE OR REPLACE MACRO is_unread(model, engine_id) AS coalesce(list_contains(model.unread_engines, engine_id), false);
+CREATE OR REPLACE MACRO has_unfused_class(model, engine_id) AS
+    coalesce(list_contains(model.unfused_engines, engine_id), false);
 CREATE OR REPLACE MACRO has_windows(model, engine_id) AS
     coalesce(list_contains(model.windowed_engines, engine_id), false);
 
@@ -14,7 +16,8 @@ CREATE OR REPLACE TEMP TABLE engine_shape AS
 WITH gap AS (
     SELECT
         model_id, list(engine_id ORDER BY engine_id) FILTER (gap = 'load') AS engine_gaps,
-        list(engine_id ORDER BY engine_id) FILTER (gap = 'memory') AS unread_engines
+        list(engine_id ORDER BY engine_id) FILTER (gap = 'memory') AS unread_engines,
+        list(engine_id ORDER BY engine_id) FILTER (gap = 'unfused') AS unfused_engines
     FROM (
         SELECT model_id, engine_id, gap
         FROM model JOIN engine_gap ON list_contains(string_split(model_types, ' '), model_type)
@@ -31,4 +34,5 @@ windowed AS (
     FROM model JOIN engine_window ON list_contains(string_split(model_types, ' '), model_type)
     GROUP BY model_id
 )
-SELECT model_id, engine_gaps, unread_engines, windowed_engines FROM gap FULL JOIN windowed USING (model_id);
+SELECT model_id, engine_gaps, unread_engines, unfused_engines, windowed_engines
+FROM gap FULL JOIN windowed USING (model_id);

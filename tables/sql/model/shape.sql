@@ -32,7 +32,12 @@ WITH code AS (
                 AS mask_buffer_bytes,
         coalesce(are_experts_adapted, true) AS are_experts_adapted,
         coalesce(runs_all_experts, false) AS runs_all_experts,
-        coalesce(has_prompt_logits, false) AS has_prompt_logits,
+        -- (a text model that ranks and that has the head of one that writes is asked by forward(), which works the
+        -- logits of every token out: the code on the cards of Qwen3-Reranker)
+        coalesce(has_prompt_logits, false) OR (coalesce(pipeline_tag = 'text-ranking', false)
+                OR lower(model_id) LIKE '%rerank%')
+            AND NOT coalesce(is_encoder, false) AND coalesce(vocab_size = greatest(head_outputs, iif(is_head_tied,
+            vocab_size, 0)), false) AND model_id NOT IN (SELECT model_id FROM tower) AS has_prompt_logits,
         coalesce(has_window_mask, false) AND shortest_window IS NULL AS has_window_mask,
         coalesce(has_own_code, false) AS has_own_code
     FROM model JOIN census USING (model_id) LEFT JOIN mixer_shape USING (model_id) LEFT

@@ -144,12 +144,21 @@ CREATE OR REPLACE MACRO program_precision(asked, usual) AS coalesce(
     iif(usual.precision = 'pure' AND (coalesce(lower(asked.engine_id::VARCHAR) = 'deepspeed', false)
         OR is_deepspeed(usual.engine_id, lower(asked.sharding::VARCHAR))), 'mixed', usual.precision));
 
+-- The format of a checkpoint that a program loads as it is stored, where that is 32 bits. Of one of which nobody knows
+-- it, 16 bits are counted, and the answer says so.
+CREATE OR REPLACE MACRO loads_as_stored(asked, usual) AS coalesce(usual.is_dtype_stored, false)
+    AND asked.dtype_id IS NULL AND usual.phase_id <> 'qlora';
+CREATE OR REPLACE MACRO loaded_format(asked, usual, model) AS
+    iif(loads_as_stored(asked, usual) AND model.stored_format = 'fp32', 'fp32', NULL);
+CREATE OR REPLACE MACRO format_words(asked, usual, model) AS
+    iif(loads_as_stored(asked, usual) AND model.stored_format IS NULL, ', of a checkpoint in 16 bits', '');
+
 CREATE OR REPLACE MACRO with_program(relation) AS TABLE
 SELECT
     asked.* REPLACE (
         coalesce(asked.engine_id::VARCHAR, usual.engine_id) AS engine_id,
-        coalesce(asked.dtype_id::VARCHAR, iif(model.expert_elements > 0, usual.experts_dtype_id, NULL), usual.dtype_id)
-            AS dtype_id,
+        coalesce(asked.dtype_id::VARCHAR, iif(model.expert_elements > 0, usual.experts_dtype_id, NULL),
+            loaded_format(asked, usual, model), usual.dtype_id) AS dtype_id,
         coalesce(asked.kv_dtype_id::VARCHAR, usual.kv_dtype_id) AS kv_dtype_id,
         coalesce(asked.optimizer_id::VARCHAR, usual.optimizer_id) AS optimizer_id,
         coalesce(asked.checkpointing::VARCHAR, usual.checkpointing) AS checkpointing,
@@ -172,6 +181,7 @@ SELECT
     } AS program_numbers,
     program_reason(asked, known, usual, classes, model, constants) AS program_reason,
     class_holds_for(asked, usual, classes) || balance_words(model, usual.balance_bytes_per_expert)
+        || format_words(asked, usual, model)
         AS program_holds_for,
     usual.card_share AS program_share,
     {'prepares_base': usual.prepares_base, 'adapter_bytes': usual.packed_adapter_bytes,

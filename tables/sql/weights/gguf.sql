@@ -4,6 +4,8 @@
 -- llama.cpp's own selection). GGUF keeps norms, routers, position embeddings and short convolutions in F32, those of
 -- vision and audio too, and the matrices of vision and audio in F16 (they live in a file of their own). The convolution
 -- that makes patches is F16 in files that are F16 throughout, and F32 in those of BF16, as which it is counted.
+-- Routed experts that were published in MXFP4 stay in it whatever the mix of the rest is called: of gpt-oss all files of
+-- ggml-org, unsloth, bartowski and lmstudio-community, F16 to Q2_K (gguf-mxfp4-experts). Copies in 16 bits do not.
 -- Not covered: importance matrices, mixes that somebody chose tensor by tensor.
 
 -- What llama.cpp calls our tensors, as far as its selection tells them apart.
@@ -53,11 +55,24 @@ CREATE OR REPLACE MACRO gguf_rule_rank(layer_rule) AS list_position([
     'first-eighth',
     'first-sixteenth', 'eight-experts', 'routed'], layer_rule);
 
+-- models whose experts were published in MXFP4, under this name or another's of the same work
+CREATE OR REPLACE TEMP TABLE keeps_experts AS
+SELECT model.model_id
+FROM model JOIN work USING (model_id)
+JOIN engine_gap AS gap ON gap.gap = 'experts' AND gap.engine_id = 'llama.cpp'
+    AND list_contains(string_split(gap.model_types, ' '), model.model_type)
+WHERE coalesce(model.stored_format, 'mxfp4') = 'mxfp4' AND lower(model.model_id) NOT LIKE '%bf16%'
+    AND (work.plain_name, model.model_type) IN (
+        SELECT (theirs.plain_name, published.model_type)
+        FROM model AS published JOIN work AS theirs USING (model_id)
+        WHERE published.stored_format = 'mxfp4');
+
 CREATE OR REPLACE TEMP TABLE gguf_tensor AS
 SELECT
     tensor.*,
     gguf_category(tensor.tensor_class, tensor.role, tensor.operator, model.is_head_tied) AS category,
     tensor.operator = 'expert' AS is_expert,
+    tensor.operator = 'expert' AND model.model_id IN (FROM keeps_experts) AS is_kept,
     coalesce((SELECT max(head_count // greatest(kv_head_count, 1)) FROM attention_layer AS layer
         WHERE layer.model_id = tensor.model_id AND layer.component = 'text' AND layer.head_count > 0), 1) AS kv_group,
     coalesce((SELECT max(expert_count) FROM feed_forward_layer AS block WHERE block.model_id = tensor.model_id), 0)

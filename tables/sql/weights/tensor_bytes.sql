@@ -14,16 +14,22 @@ SELECT tensor.*, format.dtype_id,
             * iif(tensor.in_features IS NULL, 0, tensor.out_features) * format.row_bits / 8)::BIGINT AS bytes
 FROM tensor JOIN element_format AS format USING (operator, tensor_class, role)
 UNION ALL
-SELECT tensor.* EXCLUDE (category, is_expert, kv_group, experts), share.dtype_id,
+SELECT tensor.* EXCLUDE (category, is_expert, is_kept, kv_group, experts), share.dtype_id,
     sum(gguf_packed_bytes(tensor.element_count // tensor.layer_count * share.layers, tensor.in_features, wide,
         fallback))::BIGINT
 FROM gguf_tensor AS tensor
 JOIN gguf_share AS share USING (category, layer_count, kv_group, experts, is_expert)
 JOIN gguf_type AS wide ON wide.gguf_type = share.gguf_type
 LEFT JOIN gguf_type AS fallback ON fallback.gguf_type = wide.fallback_gguf_type
+WHERE NOT tensor.is_kept
 GROUP BY ALL
 UNION ALL
-SELECT tensor.* EXCLUDE (category, is_expert, kv_group, experts), mix.dtype_id,
+SELECT tensor.* EXCLUDE (category, is_expert, is_kept, kv_group, experts), mix.dtype_id,
+    gguf_packed_bytes(tensor.element_count, tensor.in_features, wide, wide)
+FROM gguf_tensor AS tensor, (SELECT DISTINCT dtype_id FROM gguf_mix) AS mix, gguf_type AS wide
+WHERE tensor.is_kept AND wide.gguf_type = 'MXFP4'
+UNION ALL
+SELECT tensor.* EXCLUDE (category, is_expert, is_kept, kv_group, experts), mix.dtype_id,
     gguf_unpacked_bytes(tensor.element_count, tensor.category)
 FROM gguf_tensor AS tensor, (SELECT DISTINCT dtype_id FROM gguf_mix) AS mix
 WHERE gguf_is_unpacked(tensor.category);

@@ -166,7 +166,8 @@ CREATE OR REPLACE MACRO has_unmasked_layer(model, scenario) AS scenario.attentio
 
 CREATE OR REPLACE MACRO is_eager(model, scenario) AS
     NOT has_broadcast_heads(model)
-        AND (scenario.attention = 'eager' OR scenario.ways.attends_unfused OR NOT model.has_flash_attention);
+        AND (scenario.attention = 'eager' OR scenario.ways.attends_unfused OR NOT model.has_flash_attention
+            OR has_unfused_class(model, scenario.engine_id));
 
 CREATE OR REPLACE MACRO attention_bytes(model, scenario) AS CASE
     WHEN has_broadcast_heads(model) THEN math_attention_bytes(model, scenario)
