@@ -4,8 +4,8 @@
 -- llama.cpp's own selection). GGUF keeps norms, routers, position embeddings and short convolutions in F32, those of
 -- vision and audio too, and the matrices of vision and audio in F16 (they live in a file of their own). The convolution
 -- that makes patches is F16 in files that are F16 throughout, and F32 in those of BF16, as which it is counted.
--- Routed experts that were published in MXFP4 stay in it whatever the mix of the rest is called: of gpt-oss all files of
--- ggml-org, unsloth, bartowski and lmstudio-community, F16 to Q2_K (gguf-mxfp4-experts). Copies in 16 bits do not.
+-- Routed experts that were published in MXFP4 stay in it whatever the mix of the rest is called: of gpt-oss all files
+-- of ggml-org, unsloth, bartowski and lmstudio-community, F16 to Q2_K (gguf-mxfp4-experts). Copies in 16 bits do not.
 -- Not covered: importance matrices, mixes that somebody chose tensor by tensor.
 
 -- What llama.cpp calls our tensors, as far as its selection tells them apart.
