@@ -9,12 +9,17 @@ CREATE OR REPLACE MACRO cannot_load(model, engine_id) AS coalesce(list_contains(
 CREATE OR REPLACE MACRO is_unread(model, engine_id) AS coalesce(list_contains(model.unread_engines, engine_id), false);
 CREATE OR REPLACE MACRO has_windows(model, engine_id) AS
     coalesce(list_contains(model.windowed_engines, engine_id), false);
+-- why, in the table's own words
+CREATE OR REPLACE MACRO gap_words(words, engines, engine_id) AS
+    coalesce(': ' || words[list_position(engines, engine_id)], '');
 
 CREATE OR REPLACE TEMP TABLE engine_shape AS
 WITH gap AS (
     SELECT
-        model_id, list(engine_id ORDER BY engine_id) FILTER (gap = 'load') AS engine_gaps,
-        list(engine_id ORDER BY engine_id) FILTER (gap = 'memory') AS unread_engines
+        model_id, list(engine_id ORDER BY engine_id, how) FILTER (gap = 'load') AS engine_gaps,
+        list(how ORDER BY engine_id, how) FILTER (gap = 'load') AS load_words,
+        list(engine_id ORDER BY engine_id, how) FILTER (gap = 'memory') AS unread_engines,
+        list(how ORDER BY engine_id, how) FILTER (gap = 'memory') AS unread_words
     FROM model JOIN engine_gap ON list_contains(string_split(model_types, ' '), model_type)
     GROUP BY model_id
 ),
@@ -23,4 +28,5 @@ windowed AS (
     FROM model JOIN engine_window ON list_contains(string_split(model_types, ' '), model_type)
     GROUP BY model_id
 )
-SELECT model_id, engine_gaps, unread_engines, windowed_engines FROM gap FULL JOIN windowed USING (model_id);
+SELECT model_id, engine_gaps, load_words, unread_engines, unread_words, windowed_engines
+FROM gap FULL JOIN windowed USING (model_id);
