@@ -137,7 +137,10 @@ def _in_what_runs(rows_in: Callable[[str], list[Row]], dtype: str | None) -> tup
     )
     if barred is None or any(row["verdict"] for row in rows):
         return rows, None
-    older = rows_in(OLDER)  # (where that is not known either, the reason is its own)
+    older = rows_in(OLDER)
+    # (where that is not known either, the reason is its own)
+    if not any(row["verdict"] or row["unknown_reason"] != barred for row in older):
+        return rows, None
     told = [row | {"dtype_id": OLDER} for row in older]
     return told, f"Counted in {OLDER} (torch_dtype=torch.float16): {barred.partition(':')[0]}."
 
