@@ -35,7 +35,8 @@ def check_program(almanac: Almanac, asked: str) -> None:
         for each in (None, version)
     )
     # (its scripts train what it runs; whether another program runs or trains models of text says nothing of pipelines)
-    if own["name"] is None or (own["program_id"] == PROGRAM and said["unknown_reason"] != own["unknown_reason"]):
+    is_not_known = own["name"] is None or (own["is_known"] and own["unknown_reason"])  # there is none; or why it is not answered for
+    if is_not_known or (own["program_id"] == PROGRAM and said["unknown_reason"] != own["unknown_reason"]):
         program_of(almanac, asked, INFERENCE)  # which says why
     if own["program_id"] != PROGRAM:
         raise Unknown(
