@@ -35,9 +35,14 @@ def check_program(almanac: Almanac, asked: str) -> None:
         for each in (None, version)
     )
     # (its scripts train what it runs; whether another program runs or trains models of text says nothing of pipelines)
-    is_not_known = own["name"] is None or (own["is_known"] and own["unknown_reason"])  # there is none; or why it is not answered for
-    if is_not_known or (own["program_id"] == PROGRAM and said["unknown_reason"] != own["unknown_reason"]):
-        program_of(almanac, asked, INFERENCE)  # which says why
+    if own["program_id"] == PROGRAM:
+        is_told = said["unknown_reason"] == own["unknown_reason"]
+    else:
+        is_told = own["name"] is not None and not (own["is_known"] and own["unknown_reason"])
+    if not is_told:
+        program_of(
+            almanac, asked, INFERENCE
+        )  # which says why: there is no such program or version, or it is not answered for
     if own["program_id"] != PROGRAM:
         raise Unknown(
             f"Not known: what {in_words(name)} holds of a pipeline of several parts. What {PROGRAM} does is told without --program"
