@@ -10,16 +10,16 @@ CREATE OR REPLACE MACRO is_unread(model, engine_id) AS coalesce(list_contains(mo
 CREATE OR REPLACE MACRO has_windows(model, engine_id) AS
     coalesce(list_contains(model.windowed_engines, engine_id), false);
 -- why, in the table's own words
-CREATE OR REPLACE MACRO gap_words(words, engines, engine_id) AS
-    coalesce(': ' || words[list_position(engines, engine_id)], '');
+CREATE OR REPLACE MACRO gap_words(model, of_engine, kind) AS coalesce(': ' || list_filter(
+    model.gap_reasons, lambda one: one.engine_id = of_engine AND one.gap = kind)[1].how, '');
 
 CREATE OR REPLACE TEMP TABLE engine_shape AS
 WITH gap AS (
     SELECT
-        model_id, list(engine_id ORDER BY engine_id, how) FILTER (gap = 'load') AS engine_gaps,
-        list(how ORDER BY engine_id, how) FILTER (gap = 'load') AS load_words,
-        list(engine_id ORDER BY engine_id, how) FILTER (gap = 'memory') AS unread_engines,
-        list(how ORDER BY engine_id, how) FILTER (gap = 'memory') AS unread_words
+        model_id, list(engine_id ORDER BY engine_id) FILTER (gap = 'load') AS engine_gaps,
+        list(engine_id ORDER BY engine_id) FILTER (gap = 'memory') AS unread_engines,
+        list({'engine_id': engine_id, 'gap': gap, 'how': how} ORDER BY engine_id, gap, how)
+            FILTER (gap IN ('load', 'memory')) AS gap_reasons
     FROM model JOIN engine_gap ON list_contains(string_split(model_types, ' '), model_type)
     GROUP BY model_id
 ),
@@ -28,5 +28,5 @@ windowed AS (
     FROM model JOIN engine_window ON list_contains(string_split(model_types, ' '), model_type)
     GROUP BY model_id
 )
-SELECT model_id, engine_gaps, load_words, unread_engines, unread_words, windowed_engines
+SELECT model_id, engine_gaps, unread_engines, gap_reasons, windowed_engines
 FROM gap FULL JOIN windowed USING (model_id);
