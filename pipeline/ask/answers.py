@@ -114,6 +114,9 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
                 {"program": use.program},
             )
         )
+    if use.is_training and best:
+        query = "SELECT any_value(name) FROM optimizer WHERE optimizer_id = $id"
+        answer["optimizer"] = almanac.value(query, {"id": best["optimizer_id"]})
     if not use.is_training and (counted := counted_of(almanac, use.engine_id)):
         answer["counted"] = counted
     if verdict != "fits":

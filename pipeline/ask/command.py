@@ -68,6 +68,7 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
         answers,
         card_names,
         containers,
+        contexts,
         drafts,
         own,
         plan_words,
@@ -139,6 +140,7 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
             card = _card(almanac, asked)
             if card.gpu_id is None:
                 raise Wrong("--draft is asked of a card that the almanac holds: --gpu rtx-4090")
+            use = contexts.with_own(almanac, model, use, [card])
             answer = several.drafted(almanac, model, drafts.draft_of(almanac, asked.draft), card, use)
             status = answers.STATUS[answer["verdict"]]
             words.drafted(answer, page)
@@ -153,7 +155,8 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
             status = answers.STATUS[answer["verdict"]]
             preferences.say(answer, page)
         elif is_unlike:
-            answer = several.together(almanac, model, _cards(almanac, asked, use), use)
+            cards = _cards(almanac, asked, use)
+            answer = several.together(almanac, model, cards, contexts.with_own(almanac, model, use, cards))
             status = answers.STATUS[answer["verdict"]]
             words.together(answer, page)
         else:
@@ -165,6 +168,7 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
             if seconds is not None:
                 answer = sounds.fits(almanac, model, card, use, seconds)
             else:
+                use = contexts.with_own(almanac, model, use, [card])
                 answer = answers.fits(almanac, model, card, use, every=asked.all)
             if is_config:
                 answer["about"] = own.about(model)
@@ -177,6 +181,8 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
             status = answers.STATUS[answer["verdict"]]
             if question.is_left(model, use):  # a Yes is of other files than the one that was named
                 answer["not_in"], status = model.dtype_id, answers.STATUS[None]
+            elif model is not None and model.is_above and answer["verdict"] is not None:
+                answer["not_in"], answer["told_in"], status = model.dtype_named, use.dtype_id, answers.STATUS[None]
             if seconds is not None:
                 sound_words.fits(answer, page)
             else:
@@ -259,7 +265,7 @@ def _use(almanac: Almanac, asked: argparse.Namespace, adapter: Any, model: Any) 
     is_made = model is not None and pictures.is_made_by(almanac, model)
     named = getattr(asked, "program", None)
     if is_made and named:
-        pictures.check_program(almanac, named, phase)
+        pictures.check_program(almanac, named)
         named = None  # which is what is told
     program = question.program_of(almanac, named, phase, bool(objective)) if named else None
     sharding, offload = getattr(asked, "sharding", None), getattr(asked, "offload", None)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from . import contexts, training_words
+
 # (of what a model that sees keeps of an image nobody counted a training)
 TRAINED_ON_TEXT = "Counted with text alone: a training on images takes more, and how much is not known here."
 _REACH = 3  # the place of the longest context in a table of formats
@@ -17,9 +19,16 @@ def at_of(answer: dict[str, Any]) -> str:
     if said.get("is_one_size"):
         return f"for {use['sequences']:,} at once, each {said['input']}" if many else f"for {said['input']}"
     at = f"at {best['context_tokens']:,} tokens" if best["context_tokens"] else ""
+    at += contexts.said(use.get("own_context"), best["context_tokens"])
     who = "users at once" if use["phase_id"] == "inference" and not said else "sequences at once"
     alone = " of text alone" if at and use["phase_id"] != "inference" and answer.get("is_text_alone") else ""
-    return at + alone + _images_of(use) + (f" for {use['sequences']:,} {who}" if many else "")
+    return (
+        at
+        + alone
+        + _images_of(use)
+        + (f" for {use['sequences']:,} {who}" if many else "")
+        + training_words.recomputed(best)
+    )
 
 
 def _images_of(use: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from pipeline.base.bounds import in_words
@@ -26,15 +27,23 @@ def is_made_by(almanac: Almanac, model: Model) -> bool:
     return model.row["pipeline_tag"] not in pasted.TALKING and has_stages(almanac, model)
 
 
-def check_program(almanac: Almanac, asked: str, phase_id: str) -> None:
+def check_program(almanac: Almanac, asked: str) -> None:
     """Nothing where diffusers itself is named, which is what is told. Raises Unknown or Wrong for any other program."""
     name, version = named_program(asked)
     own, said = (
         almanac.rows("FROM program_called($name, version := $version)", {"name": name, "version": each})[0]
         for each in (None, version)
     )
-    if own["program_id"] != PROGRAM or phase_id != INFERENCE or said["unknown_reason"] != own["unknown_reason"]:
-        program_of(almanac, asked, phase_id)  # which says why
+    # (its scripts train what it runs; whether another program runs or trains models of text says nothing of pipelines)
+    if own["program_id"] == PROGRAM:
+        is_told = said["unknown_reason"] == own["unknown_reason"]
+    else:
+        is_told = own["name"] is not None and not (own["is_known"] and own["unknown_reason"])
+    if not is_told:
+        program_of(
+            almanac, asked, INFERENCE
+        )  # which says why: there is no such program or version, or it is not answered for
+    if own["program_id"] != PROGRAM:
         raise Unknown(
             f"Not known: what {in_words(name)} holds of a pipeline of several parts. What {PROGRAM} does is told without --program"
         )
@@ -80,22 +89,24 @@ def made_of(almanac: Almanac, model: Model, use: Use) -> dict[str, int]:
 def fits(almanac: Almanac, model: Model, card: Card, use: Use) -> dict[str, Any]:
     """A diffusion pipeline: all parts on the card, one part at a time (its denoiser packed, too), one module at a time."""
     made = made_of(almanac, model, use)
+    note = None
     if card.gpu_id is None:
         reason = "a pipeline of several parts is held against cards of the almanac alone (--gpu)"
         rows: list[Row] = []
     elif card.free_bytes is not None:
         reason, rows = "a pipeline of several parts is held against whole cards alone (--gpu, or --empty)", []
     elif use.is_training:
-        rows = _trained(almanac, {"gpu": card.gpu_id, "model": model.model_id} | made, use)
+        asked = {"gpu": card.gpu_id, "model": model.model_id} | made
+        rows, note = _in_what_runs(lambda base: _trained(almanac, asked | {"base": base}, use), use.dtype_id)
         reason = next((row["unknown_reason"] for row in rows if row["unknown_reason"]), LORA_ALONE)
     else:
         asked = {"gpu": card.gpu_id, "model": model.model_id} | made
-        rows = _placed(almanac, asked, use.dtype_id)
+        rows, note = _in_what_runs(lambda base: _placed(almanac, asked | {"base": base}, use.dtype_id), use.dtype_id)
         reason = next((row["unknown_reason"] for row in rows if row["unknown_reason"]), None)
         if reason and use.dtype_id in (None, *WHOLE):
             reason += known_parts(almanac, model.model_id) + by_file(almanac, model.model_id)
         elif reason:
-            reason += _known_formats(almanac, asked)
+            reason += _known_formats(almanac, asked | {"base": WHOLE[0]})
     verdict = next((v for v in VERDICTS if any(row["verdict"] == v for row in rows)), None)
     return {
         "model": model.shown,
@@ -106,6 +117,7 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use) -> dict[str, Any]
         "best": _first(sorted(rows, key=_bytes) if verdict == "no" else rows, verdict),
         "placements": rows,
         "made": _made(made, use) if rows else None,
+        **({"taken": note} if note else {}),
         "formats": [],
         "helps": [],
         "commands": [],
@@ -113,18 +125,39 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use) -> dict[str, Any]
     }
 
 
-SIZE = "".join(f", {name} := ${name}" for name in ("width", "height", "frames", "images"))
+BASE = ", dtype_id := $base"  # what all is in that is not packed
+SIZE = BASE + "".join(f", {name} := ${name}" for name in ("width", "height", "frames", "images"))
 WHOLE = ("bf16", "fp16", "fp32")  # formats of a whole pipeline; any other is one of its denoiser
+OLDER = "fp16"  # of cards that do not run bf16
 PACKED = ("fp8", "gguf-q8_0", "gguf-q4_k_s", "nf4")  # those that are told unasked, the most bits first
 TEXT_PACKED = ("fp8", "nf4")  # of these, what text encoders can be held in, too
 
 
+def _in_what_runs(rows_in: Callable[[str], list[Row]], dtype: str | None) -> tuple[list[Row], str | None]:
+    """The rows in bf16, and of a card that does not run that in fp16, as those load a pipeline who have one: with what is to be said of it."""
+    if dtype in WHOLE:
+        return rows_in(dtype), None
+    rows = rows_in(WHOLE[0])
+    barred = next(
+        (row["unknown_reason"] for row in rows if row["total_bytes"] is not None and row["verdict"] is None), None
+    )
+    if barred is None or any(row["verdict"] for row in rows):
+        return rows, None
+    older = rows_in(OLDER)
+    # (where that is not known either, the reason is its own)
+    if not any(row["verdict"] or row["unknown_reason"] != barred for row in older):
+        return rows, None
+    told = [row | {"dtype_id": OLDER} for row in older]
+    return told, f"Counted in {OLDER} (torch_dtype=torch.float16): {barred.partition(':')[0]}."
+
+
 def _placed(almanac: Almanac, asked: Row, dtype: str | None) -> list[Row]:
     """The ways to place the parts, the quickest first."""
+    if dtype in WHOLE:
+        return [row | {"dtype_id": dtype} for row in almanac.rows(f"FROM pipeline_fits_on($gpu, $model{SIZE})", asked)]
     if dtype is not None:
-        name = "dtype_id" if dtype in WHOLE else "denoiser_dtype_id"
-        rows = almanac.rows(f"FROM pipeline_fits_on($gpu, $model{SIZE}, {name} := $dtype)", asked | {"dtype": dtype})
-        return [row | {name: dtype} for row in rows]
+        query = f"FROM pipeline_fits_on($gpu, $model{SIZE}, denoiser_dtype_id := $dtype)"
+        return [row | {"denoiser_dtype_id": dtype} for row in almanac.rows(query, asked | {"dtype": dtype})]
     rows = almanac.rows(f"FROM pipeline_fits_on($gpu, $model{SIZE})", asked)
     if any(row["verdict"] == "fits" for row in rows if row["placement"] == "resident"):
         return rows
@@ -195,12 +228,14 @@ def _trained(almanac: Almanac, asked: Row, use: Use) -> list[Row]:
     asked = asked | {"rank": use.lora_rank}
     rows = []
     for dtype in base:
-        name = "dtype_id" if dtype in WHOLE else "denoiser_dtype_id"
+        is_packed = dtype not in WHOLE
+        packed = ", denoiser_dtype_id := $dtype" if is_packed else ""
         told = almanac.rows(
-            f"FROM pipeline_training_fits_on($gpu, $model, lora_rank := $rank, {name} := $dtype, checkpointing := 'full'{SIZE})",
-            asked | {"dtype": dtype},
+            f"FROM pipeline_training_fits_on($gpu, $model, lora_rank := $rank, checkpointing := 'full'{SIZE}{packed})",
+            asked | ({"dtype": dtype} if is_packed else {}),
         )
-        rows += [row | {name: dtype} for row in told if row["total_bytes"] is not None or len(base) == 1 or not rows]
+        named = {"denoiser_dtype_id": dtype} if is_packed else {"dtype_id": asked["base"]}
+        rows += [row | named for row in told if row["total_bytes"] is not None or len(base) == 1 or not rows]
     return rows
 
 

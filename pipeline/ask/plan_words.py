@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from . import shared
+from . import contexts, shared
 from .page import Page
-from .words import PHASES, engine_name, format_name, gib_of, reach_of
+from .words import PHASES, engine_name, format_name, gib_of, plain, reach_of
 
 
 def plan(answer: dict[str, Any], page: Page) -> None:
@@ -19,7 +19,7 @@ def plan(answer: dict[str, Any], page: Page) -> None:
         card, plans = each["card"], each["plans"]
         page.gap()
         if each["verdict"] is None:
-            page.say(f"Not known for {card['name']}: {each['reason'] or 'no figure'}.", "bold")
+            page.say(f"Not known for {card['name']}: {plain(each['reason'] or 'no figure')}.", "bold")
             continue
         if each["verdict"] == "no":
             page.say(
@@ -31,7 +31,8 @@ def plan(answer: dict[str, Any], page: Page) -> None:
         barely = " barely, without a margin" if each["verdict"] == "tight" else ""
         page.say(
             f"{first['gpu_count']} × {card['name']}{barely}: {answer['model']} can {PHASES[use['phase_id']]} "
-            f"at {first['context_tokens']:,} tokens, {gib_of(first['total_bytes'])} of {gib_of(first['capacity_bytes'])} GiB on each.",
+            f"at {first['context_tokens']:,} tokens{contexts.said(first.get('own_context'), first['context_tokens'])}, "
+            f"{gib_of(first['total_bytes'])} of {gib_of(first['capacity_bytes'])} GiB on each.",
             "bold",
         )
         if use.get("program") and first.get("holds_for"):
@@ -102,7 +103,7 @@ def _timed(answer: dict[str, Any], each: dict[str, Any], page: Page) -> None:
     how, days = PHASES[answer["use"]["phase_id"]], f"{work['days']:g} day{'s' * (work['days'] != 1)}"
     text = f"{answer['model']} can {how} on {_data(work)}"
     if each["verdict"] is None:
-        page.say(f"Not known for {card['name']}: {each['reason'] or 'no figure'}.", "bold")
+        page.say(f"Not known for {card['name']}: {plain(each['reason'] or 'no figure')}.", "bold")
         return
     if not plans:
         page.say(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from . import contexts
 from .almanac import Almanac, Row
 from .question import Card, Model, Use, Work
 from .scenarios import answered, card_told, formats_of, scenario_of, told_of
@@ -110,8 +111,14 @@ def _plans(almanac: Almanac, model: Model, card: Card, use: Use) -> list[Row]:
 def _inference_plans(almanac: Almanac, model: Model, card: Card, use: Use) -> list[Row]:
     """The fewest cards of each format, of what is worked out: 1 to 8 of a machine, and servers of 8."""
     main = formats_of(almanac, model, card, use, every=False)
-    scenarios = [scenario_of(model, use, d, e, n) for d, e in main for n in (1, 2, 4, 8, 16, 32, 64)]
-    rows = answered(almanac, scenarios, card, use)
+    by_count = {n: contexts.with_own(almanac, model, use, [card], n) for n in (1, 2, 4, 8, 16, 32, 64)}
+    rows: list[Row] = []
+    for context in dict.fromkeys(each.context_tokens for each in by_count.values()):  # rows of one question have one
+        with_it = {n: each for n, each in by_count.items() if each.context_tokens == context}
+        rows += answered(
+            almanac, [scenario_of(model, each, d, e, n) for d, e in main for n, each in with_it.items()], card,
+            next(iter(with_it.values())),
+        )  # fmt: skip
     found: dict[tuple, Row] = {}
     good = [row for row in rows if row["verdict"] in ("fits", "multi-gpu")]
     for row in sorted(good or [r for r in rows if r["verdict"] == "tight"], key=lambda r: r["gpu_count"]):
@@ -120,4 +127,6 @@ def _inference_plans(almanac: Almanac, model: Model, card: Card, use: Use) -> li
         return rows
     place = {d: k for k, (d, _e) in enumerate(main)}
     order = sorted(found.values(), key=lambda r: (r["gpu_count"], place.get(r["dtype_id"], 99)))
-    return [told_of(row) | {"unknown_reason": None} for row in order]
+    return [
+        told_of(row) | {"unknown_reason": None, "own_context": by_count[row["gpu_count"]].own_context} for row in order
+    ]

@@ -74,6 +74,7 @@ class Use:
     image_width: int | None = None
     image_height: int | None = None
     frames: int | None = None  # of a video that is made
+    own_context: dict[str, Any] | None = None  # whose the context is, where nobody said it (contexts.py)
 
     @property
     def is_training(self) -> bool:
@@ -123,6 +124,9 @@ class Model:
     beyond_bytes: int = 0  # what its file holds beyond the format that it is counted in, at most
     is_own_mix: bool = False  # whether that file is none of our formats
     tag: str = ""  # of Ollama's library
+    is_above: bool = (
+        False  # whether it is told in the next mix above the one that its name speaks of, which nobody described
+    )
     is_text_alone: bool = (
         False  # whether the figures leave out what it sees or hears with, which its repository may hold
     )
@@ -292,8 +296,23 @@ def dtype_of(almanac: Almanac, asked: str) -> str:
             "SELECT nearest_ids('dtype', $asked)",
             {"asked": f"gguf-{asked}" if re.match(r"(?i)i?q\d", asked) else asked},
         )
-        raise Wrong(f"{in_words(asked)} is no format of this almanac. Near it: {near}")
+        above = mix_above(almanac, asked)
+        more = f". The next mix above it, by its name: --format {above}" if above else ""
+        raise Wrong(f"{in_words(asked)} is no format of this almanac. Near it: {near}{more}")
     return rows[0]["dtype_id"]
+
+
+def mix_above(almanac: Almanac, named: str) -> str | None:
+    """The smallest of the mixes that are told whose bits are more than those that a mix of GGUF has in its name: Q5_K_M of UD-Q4_K_XL."""
+    found = re.fullmatch(r"(?i)\s*(?:gguf-)?(?:ud-)?i?q([1-8])_\w+", named)
+    if not found:
+        return None
+    return almanac.value(
+        "SELECT arg_min(dtype_id, bits_per_weight) FROM (SELECT unnest(string_split(dtype_ids, ' ')) AS dtype_id FROM scenario_set "
+        "WHERE purpose = 'lookup') JOIN dtype USING (dtype_id) "
+        "WHERE try_cast(regexp_extract(dtype_id, '^gguf-q([0-9])', 1) AS BIGINT) > $bits",
+        {"bits": int(found[1])},
+    )
 
 
 def named_program(asked: str) -> tuple[str, str | None]:
@@ -327,6 +346,8 @@ def kv_dtype_of(almanac: Almanac, asked: str) -> str:
 def in_its_format(almanac: Almanac, model: Model, use: Use) -> tuple[Model, Use]:
     """The format that a model's name speaks of, where no other is asked for: of a training only what QLoRA trains over. A program that is named
     and runs that format on no card is asked for the formats that it runs, and the model's note says so."""
+    if model.dtype_id is None and model.dtype_named and use.dtype_id is None and not use.is_training:
+        return _in_mix_above(almanac, model, use)
     if model.dtype_id is None or use.dtype_id is not None or (use.is_training and use.phase_id != "qlora"):
         return model, use
     if use.is_training and model.dtype_id not in ("nf4", "int8"):
@@ -336,6 +357,23 @@ def in_its_format(almanac: Almanac, model: Model, use: Use) -> tuple[Model, Use]
         said = f"No source says that {name} runs {model.dtype_id}: told are the formats of the original that it runs."
         return replace(model, note=" ".join(filter(None, (model.note, said)))), use
     return model, replace(use, dtype_id=model.dtype_id)
+
+
+def _in_mix_above(almanac: Almanac, model: Model, use: Use) -> tuple[Model, Use]:
+    """A mix of GGUF that nobody described, in the next one above it. Raises Unknown where none is."""
+    named = visible(model.dtype_named or "").removeprefix("gguf-").upper()
+    if use.engine_id not in (None, "llama.cpp") or not re.fullmatch(r"(UD-)?I?Q[1-8]_\w+", named):
+        return model, use
+    above = mix_above(almanac, named)
+    if above is None:
+        raise Unknown(
+            f"Not known: {named}, which its name speaks of, is no format of this almanac, and no mix above it is. In those that are it is: "
+            f"vram-almanac fits {model.shown} --format Q8_0"
+        )
+    why = f"{visible(model.format_note)}." if model.format_note and named.startswith("UD-") else ""
+    said = f"{why} Told is the next mix above it, by its name; how large its own file is, its repository says.".strip()
+    note = " ".join(filter(None, (model.note, said)))
+    return replace(model, note=note, dtype_named=named, is_above=True), replace(use, dtype_id=above)
 
 
 def is_left(model: Model, use: Use) -> bool:

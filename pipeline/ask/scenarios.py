@@ -8,7 +8,7 @@ from pipeline.book import commands as pasted
 from pipeline.book.passes import TOLD
 
 from .almanac import Almanac, Row
-from .question import Card, Model, Use
+from .question import INFERENCE, Card, Model, Use
 
 # Formats in which more cards, an 8-bit cache and smaller models are tried: the usual one of each engine.
 USUAL = ("gguf-q4_k_m", "gguf-mxfp4", "mxfp4", "awq-int4", "bf16")
@@ -18,6 +18,14 @@ _ROUND = ("fp32",)  # twice as large as bf16
 _SIXTEEN = ("bf16", "fp16")
 _WHOLE = ("fp32", *_SIXTEEN)
 VERDICTS = ("fits", "tight", "no")
+COMPONENTS = tuple(
+    f"{name}_bytes"
+    for name in (
+        "weights", "adapters", "kv_cache", "kv_padding", "state", "activations", "gradients", "optimizer", "overhead",
+    )
+)  # fmt: skip
+# of a training, by whoever made them
+CHOICES = ("checkpointing", "optimizer_id", "precision", "loss", "attention", "lora_rank", "lora_targets")
 
 
 def answered(almanac: Almanac, scenarios: list[Row], card: Card, use: Use, **how: Any) -> list[Row]:
@@ -175,9 +183,12 @@ def told_of(row: Row) -> Row:
         "dtype_id", "engine_id", "kv_dtype_id", "context_tokens", "sequences", "gpu_count", "sharding", "total_bytes", "error_band",
         "capacity_bytes", "headroom_bytes", "max_context_tokens", "model_context_tokens", "engine_setting", "holds_for", "unknown_reason",
     )  # fmt: skip
-    # (an older almanac does not say what waits in the computer's memory)
+    # (an older almanac does not say what waits in the computer's memory, nor all that a total is made of)
     waits = {"offload": row["offload"], "host_bytes": row["host_bytes"]} if row.get("host_bytes") else {}
-    return {"verdict": verdict_of(row), **{name: row[name] for name in names}, **waits}
+    parts = {name: row[name] for name in COMPONENTS if name in row}
+    is_training = row.get("phase_id", INFERENCE) != INFERENCE
+    choices = {name: row[name] for name in CHOICES if is_training and name in row}
+    return {"verdict": verdict_of(row), **{name: row[name] for name in names}, **choices, **parts, **waits}
 
 
 def card_told(card: Card, count: int) -> dict[str, Any]:

@@ -54,6 +54,7 @@ def together(almanac: Almanac, model: Model, cards: list[Card], use: Use) -> dic
         ]
     return {
         "model": model.shown,
+        "own_context": use.own_context,
         "together": [row | {"name": _named(cards, row["gpu_id"])} for row in rows],
         "verdict": verdict,
         "helps": [],
@@ -91,6 +92,7 @@ def drafted(almanac: Almanac, model: Model, draft: Model | None, card: Card, use
     )
     return {
         "model": model.shown,
+        "own_context": use.own_context,
         "draft": draft.shown if draft else "its own prediction layers (MTP)",
         "drafted": parts | row,
         "card": card.name,

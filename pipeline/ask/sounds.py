@@ -7,7 +7,7 @@ from typing import Any
 from pipeline.book.sounds import CLASSES, CONTEXT_TOKENS, WAS_RUN, WRITES
 
 from .almanac import Almanac, Row
-from .problems import Wrong
+from .problems import Unknown, Wrong
 from .question import INFERENCE, Card, Model, Use
 from .scenarios import VERDICTS, card_told, use_told
 
@@ -32,21 +32,39 @@ IN_WINDOWS = "It hears sound in windows of one length, one after the other: long
 
 def seconds_of(almanac: Almanac, model: Model, use: Use, said: int | None) -> int | None:
     """How many seconds are asked about; None where the question is one of tokens. Raises Wrong."""
-    if said is not None and (use.is_training or use.program is not None or use.kv_dtype_id is not None):
-        raise Wrong("--seconds is of inference in Transformers: without --phase, --program and --kv")
+    if said is not None and (use.is_training or use.kv_dtype_id is not None):
+        raise Wrong("--seconds is of inference in Transformers: without --phase and --kv")
+    is_its_program = use.program in (None, ENGINE)
+    if said is not None and not is_its_program:
+        raise Wrong(f"--seconds is of inference in Transformers: without --program, or with --program {ENGINE}")
     if said is not None and use.context_tokens is not None:
         raise Wrong("--seconds or --context: sound is asked by one of them")
-    is_plain = not use.is_training and use.program is None and use.kv_dtype_id is None and use.context_tokens is None
+    is_plain = not use.is_training and is_its_program and use.kv_dtype_id is None and use.context_tokens is None
     if not is_plain or (use.sequences or 1) > 1:
         if said is not None:
             raise Wrong("--seconds is asked of one user")
         return None
     kind = almanac.value(_KIND, {"id": model.model_id})
+    if use.program is not None and kind is not None:
+        if (other := _other_program(almanac, model, use, kind)) and said is not None:
+            raise Unknown(other)
+        if other or said is None:
+            return None  # (by tokens it is answered as any other)
     if said is None:
         return USUAL if kind in (WHOLE, FRAMES) else None
     if kind is None:
         raise Wrong(f"{model.shown} is not asked by seconds: nothing says that it hears or speaks")
     return None if kind == WINDOW else said
+
+
+def _other_program(almanac: Almanac, model: Model, use: Use, kind: str) -> str | None:
+    """Why Transformers as it was named is not what seconds of sound were counted in; None where it is."""
+    runs_in = almanac.rows(f"FROM ({CLASSES}) WHERE model_id = $id", {"id": model.model_id}) if kind == WHOLE else []
+    if runs_in and runs_in[0]["program"].lower() != ENGINE:
+        return f"Not known: what {model.shown} holds in Transformers. It was counted in {runs_in[0]['program']}: without --program"
+    if use.engine_id != ENGINE:
+        return f"Not known: seconds of sound in Transformers {use.program_version}. In the newest they are: --program {ENGINE}"
+    return None
 
 
 def fits(almanac: Almanac, model: Model, card: Card, use: Use, seconds: int) -> dict[str, Any]:

@@ -5,11 +5,12 @@ Sizes are GiB, here only.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from pipeline.base.bounds import visible
 
-from . import shared
+from . import contexts, shared, training_words
 from .input_words import at_of, counted_with, without_reach
 from .page import Page
 from .setting_words import holds_for, say_unsaid, setting_of_drafted, with_flags
@@ -38,18 +39,35 @@ _PLACEMENTS = {
 }
 
 
+# what a reason says to who asks in SQL: its tables, and an argument that the terminal has not
+_IN_SQL = re.compile(r" \(table \w+\)|(?:, and|:) attention := 'eager' says what (?:is needed without|bf16 needs)")
+
+
+def plain(reason: str) -> str:
+    """A reason without what only a question in SQL can make use of."""
+    return _IN_SQL.sub("", reason)
+
+
 def placed(row: dict[str, Any]) -> str:
     """How a pipeline's parts are placed, and what its denoiser and its text encoders are packed in."""
     packed = row.get("denoiser_dtype_id")
     told = _PLACEMENTS.get(row["placement"], row["placement"])
     told += ", decoded in tiles" if row.get("is_tiled") else ""
     parts = "denoiser and text encoders" if row.get("text_dtype_id") else "denoiser"
-    return f"{told}, {parts} in {format_name(packed)}" if packed else told
+    whole = row["dtype_id"] if row.get("dtype_id") not in (None, "bf16") else None  # (which is what is told unasked)
+    if packed:
+        return f"{told}, {parts} in {format_name(packed)}" + (f" and the rest in {whole}" if whole else "")
+    return f"{told}, in {whole}" if whole else told
 
 
 def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> None:
     card, use, verdict, best = answer["card"], answer["use"], answer["verdict"], answer["best"]
-    lead = f"Not known in {format_name(answer['not_in'])}. In what that program runs: " if answer.get("not_in") else ""
+    told_in = (
+        f"{format_name(answer['told_in'])}, the next mix above it"
+        if answer.get("told_in")
+        else "what that program runs"
+    )
+    lead = f"Not known in {format_name(answer['not_in'])}. In {told_in}: " if answer.get("not_in") else ""
     shown = answer["commands"][:most_commands]
     page.say(lead + with_flags(_sentence(answer), answer, shown, ENGINES), "bold")
     if answer.get("weights_bytes"):
@@ -72,8 +90,9 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
         page.say(answer["taken"])
     if said := holds_for(answer):
         page.say(said)
-    if best and use["phase_id"] != "inference" and "sharding" in best and (how := shared.said(best)):
-        page.say(how)
+    if best and use["phase_id"] != "inference" and "sharding" in best:
+        for how in filter(None, (training_words.chosen(answer), shared.said(best))):
+            page.say(how)
     if answer.get("adapter"):
         page.say(_adapter(answer["adapter"]))
     if answer["formats"]:
@@ -95,7 +114,9 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
             heads, *rows = without_reach(answer, [("format", "runs in", what, "longest context", ""), *rows])
             page.table(heads, rows, [row["verdict"] for row in known], drop=1)
         for row in unknown if verdict is not None else ():
-            page.say(f"{format_name(row['dtype_id'])} in {engine_name(row)}: {row['unknown_reason']}", "dim", "  ")
+            page.say(
+                f"{format_name(row['dtype_id'])} in {engine_name(row)}: {plain(row['unknown_reason'])}", "dim", "  "
+            )
         if said := counted_with(answer):
             page.say(said, "dim")
         reached = [row for row in known if row["max_context_tokens"] and not row["model_context_tokens"]]
@@ -177,7 +198,7 @@ def _sentence(answer: dict[str, Any]) -> str:
             does = tuple(f"{can} {PHASES[use['phase_id']]}" for can in ("cannot", "can"))
         return f"{how}: {answer['model']} {does[verdict != 'no']} on {where}, with {told}: {gib_of(best['total_bytes'])} of {gib_of(card['usable_bytes'])} GiB."
     if verdict is None:
-        return f"Not known: {answer['reason'] or 'no figure of this model'}."
+        return f"Not known: {plain(answer['reason'] or 'no figure of this model')}."
     size = f"{gib_of(best['total_bytes'])} of {gib_of(best['capacity_bytes'])} GiB"
     at = at_of(answer)
     name = format_name(best["dtype_id"])
@@ -212,14 +233,15 @@ def together(answer: dict[str, Any], page: Page) -> None:
     rows = answer["together"]
     on = " + ".join(row["name"] for row in rows)
     if answer["verdict"] is None:
-        page.say(f"Unknown: {answer['reason']}.", "bold")
+        page.say(f"Unknown: {plain(answer['reason'])}.", "bold")
         return
     said = {"fits": "Yes", "tight": "Barely", "no": "No"}[answer["verdict"]]
     band = max(row["error_band"] for row in rows) if said == "Barely" else 0
     less = f", which leaves less than its error margin of {100 * band:.0f} %" if band else ""
     does = "runs" if answer["verdict"] != "no" else "does not run"
     page.say(
-        f"{said}: {answer['model']} {does} on {on} in {format_name(rows[0]['dtype_id'])} with llama.cpp at {rows[0]['context_tokens']:,} tokens{less}.",
+        f"{said}: {answer['model']} {does} on {on} in {format_name(rows[0]['dtype_id'])} with llama.cpp at {rows[0]['context_tokens']:,} "
+        f"tokens{contexts.said(answer['own_context'], rows[0]['context_tokens'])}{less}.",
         "bold",
     )
     layers = sum(row["gpu_layers"] for row in rows)
@@ -235,7 +257,7 @@ def together(answer: dict[str, Any], page: Page) -> None:
 def drafted(answer: dict[str, Any], page: Page) -> None:
     """What a model and its draft hold together on a card, and what the engine is told for it."""
     if answer["verdict"] is None:
-        page.say(f"Unknown: {answer['reason']}.", "bold")
+        page.say(f"Unknown: {plain(answer['reason'])}.", "bold")
         return
     row = answer["drafted"]
     said = {"fits": "Yes", "tight": "Barely", "no": "No"}[answer["verdict"]]
@@ -245,7 +267,7 @@ def drafted(answer: dict[str, Any], page: Page) -> None:
     page.say(
         f"{said}: {answer['model']} in {format_name(row['dtype_id'])} with {answer['draft']}{of_draft} drafting "
         f"for it needs {gib_of(row['total_bytes'])} of {gib_of(row['capacity_bytes'])} GiB{each} on {answer['card']} ({engine_name(row)}) "
-        f"at {row['context_tokens']:,} tokens{less}.",
+        f"at {row['context_tokens']:,} tokens{contexts.said(answer['own_context'], row['context_tokens'])}{less}.",
         "bold",
     )
     page.say(

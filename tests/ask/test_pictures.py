@@ -104,3 +104,40 @@ def test_diffusers_may_be_named_and_what_others_hold_is_not_known(ask_json, ask)
 def test_what_is_no_part_of_the_question_is_not_passed_over(ask, model, asked, said):
     status, out, problem = ask("fits", model, *CARD, *asked)
     assert status == 2 and not out and said in " ".join(problem.split())
+
+
+@pytest.mark.parametrize("phase", [(), ("--phase", "lora")])
+def test_a_card_before_ampere_is_told_in_fp16(ask_json, ask, folder, phase):
+    """As diffusers is used there (torch_dtype=torch.float16): bf16, in which it was asked alone, has no answer on it."""
+    told = ask_json("fits", PIPELINE, "--gpu", "t4", *phase)
+    assert told["verdict"] == "fits" and {row["dtype_id"] for row in told["placements"]} == {"fp16"}
+    assert "torch_dtype=torch.float16" in told["taken"]
+    with duckdb.connect(str(folder / "almanac.duckdb"), read_only=True) as connection:
+        macro, more = ("pipeline_training_fits_on", ", checkpointing := 'full'") if phase else ("pipeline_fits_on", "")
+        query = f"SELECT placement, total_bytes FROM {macro}('t4', '{PIPELINE}', dtype_id := 'fp16'{more})"
+        assert placed(told) == dict(connection.execute(query).fetchall())
+    out = " ".join(ask("fits", PIPELINE, "--gpu", "t4", *phase)[1].split())
+    assert ", in fp16, for a picture" in out and "Counted in fp16 (torch_dtype=torch.float16)" in out
+
+
+def test_what_is_packed_has_the_rest_in_fp16_there(ask_json):
+    told = ask_json("fits", PIPELINE, "--gpu", "t4", "--format", "nf4")
+    assert told["verdict"] == "fits"
+    assert {(row["denoiser_dtype_id"], row["dtype_id"]) for row in told["placements"]} == {("nf4", "fp16")}
+
+
+def test_where_fp16_is_not_known_either_the_reason_is_its_own(ask_json):
+    told = ask_json("fits", PIPELINE, "--gpu", "v100-sxm2-32gb")
+    assert told["verdict"] is None and "below compute capability 7.5 is not settled" in told["reason"]
+    assert not any(row.get("dtype_id") for row in ask_json("fits", PIPELINE, *CARD)["placements"])
+
+
+def test_diffusers_trains_pipelines_and_no_trainer_of_text_is_offered(ask_json, ask):
+    asked = ("fits", PIPELINE, *CARD, "--phase", "lora")
+    assert placed(ask_json(*asked, "--program", "diffusers")) == placed(ask_json(*asked))
+    assert "LoRA adapters alone" in ask_json(*asked[:-1], "full-finetune", "--program", "diffusers")["reason"]
+    for program in ("deepspeed", "vllm", "llama-factory"):
+        status, _out, problem = ask(*asked, "--program", program)
+        said = " ".join(problem.split())
+        assert status == 3 and "a pipeline of several parts" in said and "is done by" not in said
+    assert ask(*asked, "--program", "nobody")[0] == 2

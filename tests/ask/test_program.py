@@ -9,11 +9,52 @@ CARD = ("--gpu", "rtx-4090")
 
 
 def test_a_program_answers_with_its_engine_its_context_and_its_versions(ask_json, ask):
-    told = ask_json("fits", TEXT, *CARD, "--program", "ollama")
+    told = ask_json("fits", TEXT, "--gpu", "rtx-3060-12gb", "--program", "ollama")
     assert {row["engine_id"] for row in told["formats"]} == {"llama.cpp"}
     assert told["use"]["context_tokens"] == 4096 and told["use"]["sequences"] == 1
     assert told["formats"][0]["holds_for"] == "Ollama 0.30 to 0.33"
     assert "Holds for Ollama 0.30 to 0.33" in ask("fits", TEXT, *CARD, "--program", "Ollama")[1]
+
+
+@pytest.mark.parametrize(
+    ("card", "tokens", "words"),
+    [
+        (("--gpu", "rtx-3060-12gb"), 4096, "at 4,096 tokens (Ollama's own default below 23 GiB of GPU memory)"),
+        # 24 GB on their sheet, and less than 23 GiB as a program is told it
+        (("--gpu", "a10"), 4096, "below 23 GiB"),
+        (("--gpu", "rtx-4090"), 32768, "(Ollama's own default from 23 GiB of GPU memory to below 47)"),
+        # what other programs hold is no less of the card
+        (("--gpu", "rtx-4090", "--free", "12GiB"), 32768, "own default from 23 GiB"),
+        (("--gpu", "2xrtx-3060-12gb"), 32768, "own default from 23 GiB"),
+        (("--gpu", "RTX 3060 12GB + RTX 4070"), 32768, "own default from 23 GiB"),
+        (("--gpu", "rtx-a6000"), 40960, "(all that it reads: Ollama's own default here is 262,144)"),
+        (("--free", "4x12GiB"), 40960, "Ollama's own default here is 262,144"),
+    ],
+)
+def test_ollama_takes_its_context_by_the_memory_of_all_cards(ask_json, ask, card, tokens, words):
+    """Who types `ollama run` on 24 GiB gets 32,768 tokens, and not the 4,096 of a small card (server/routes.go since 0.15.5)."""
+    told = ask_json("fits", TEXT, *card, "--program", "ollama", "--format", "Q4_K_M")
+    assert {row["context_tokens"] for row in told.get("formats", told.get("together"))} == {tokens}
+    assert words in " ".join(ask("fits", TEXT, *card, "--program", "ollama 0.30", "--format", "Q4_K_M")[1].split())
+
+
+def test_a_context_that_is_said_is_nobodys_default(ask_json, ask):
+    asked = ("fits", TEXT, *CARD, "--program", "ollama", "--context", "4096")
+    assert ask_json(*asked)["best"]["context_tokens"] == 4096 and "own default from" not in ask(*asked)[1]
+    # (nor has any other program one that depends on the card)
+    assert ask_json("fits", TEXT, *CARD, "--program", "vllm")["use"]["own_context"] is None
+
+
+def test_a_plan_and_a_draft_take_ollamas_context_too(ask_json, ask):
+    plans = ask_json("plan", TEXT, "--gpu", "rtx-3060-12gb", "--program", "ollama", "--limit", "20")["cards"][0][
+        "plans"
+    ]
+    # (with a second card the machine has 23 GiB together, and Ollama takes more)
+    assert {(row["gpu_count"], row["context_tokens"]) for row in plans} <= {(1, 4096), (2, 32768), (4, 40960)}
+    one = ("plan", TEXT, "--gpu", "rtx-4090", "--program", "ollama")
+    assert "at 32,768 tokens (Ollama's own default" in " ".join(ask(*one)[1].split())
+    drafted = ask_json("fits", TEXT, *CARD, "--draft", SMALL, "--program", "ollama")
+    assert drafted["drafted"]["context_tokens"] == 32768
 
 
 @pytest.mark.parametrize("asked", ["vllm 0.19", "vllm==0.19.1", "vLLM v0.19", "vllm@0.19"])

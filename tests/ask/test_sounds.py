@@ -117,3 +117,17 @@ def test_sound_that_is_too_long_is_said_to_be_so(ask, monkeypatch):
     monkeypatch.setattr(sounds, "_spoken", shorter)
     status, out, _ = ask("fits", SPEAKS, *CARD, "--seconds", "60")
     assert status == 3 and "counted with up to 30 seconds" in out
+
+
+def test_transformers_may_be_named_with_seconds_as_it_was_counted_in(ask_json, ask):
+    asked = ("fits", LISTENS, *CARD, "--seconds", "300")
+    named, plain = ask_json(*asked, "--program", "transformers"), ask_json(*asked)
+    assert named["sounds"] == plain["sounds"] and named["verdict"] == plain["verdict"]
+    for program, ended, words in (
+        ("transformers 4.44", 3, "seconds of sound in Transformers 4.44"),
+        ("vllm", 2, "without --program, or with --program transformers"),
+    ):
+        status, _out, problem = ask(*asked, "--program", program)
+        assert status == ended and words in " ".join(problem.split())
+    status, _out, problem = ask("fits", SPEAKS, *CARD, "--seconds", "30", "--program", "transformers")
+    assert status == 3 and "counted in kokoro" in " ".join(problem.split())

@@ -38,6 +38,7 @@ QUERIES = {
     "repository_of": f"SELECT model_id = '{TEXT}' AND dtype_id = 'awq-int4' FROM repository_of('someone/Qwen3-8B-AWQ')",
     "gpus_called": "SELECT count(*) = 1 FROM gpus_called('4090')",
     "program_called": "SELECT engine_id = 'vllm' AND is_known FROM program_called('vLLM')",
+    "own_context_of": "SELECT max(context_tokens) FILTER (is_taken) = 32768 FROM own_context_of('ollama', gpu_bytes := 25000000000)",
     "what_fits": "SELECT count(*) > 0 FROM what_fits('rtx-4090')",
     "plans_for": f"SELECT count(*) > 0 FROM plans_for('h100-sxm', '{TEXT}')",
     "plan_for": f"SELECT verdict = 'fits' FROM plan_for('h100-sxm', '{TEXT}', users := 3)",

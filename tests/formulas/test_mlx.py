@@ -73,7 +73,7 @@ def test_heads_without_a_fused_kernel_hold_their_scores(footprint_of):
     [
         ("ibm-granite/granite-3.3-8b-instruct", {}, "table engine_gap"),
         ("sentence-transformers/all-MiniLM-L6-v2", {"context_tokens": 256}, "cannot load"),
-        ("deepseek-ai/DeepSeek-V2-Lite", {}, "not known (table engine_gap)"),
+        ("deepseek-ai/DeepSeek-V2-Lite", {}, "not known: it caches whole keys and values of a latent attention"),
         (QWEN3, {"gpu_count": 2}, "several machines"),
         (QWEN3, {"phase_id": "full-finetune", "engine_id": None}, "gradients cannot flow"),
         ("Qwen/Qwen2.5-VL-7B-Instruct", {"images": 1}, "reads text only"),

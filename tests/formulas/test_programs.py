@@ -18,6 +18,41 @@ def test_what_a_question_leaves_unsaid_is_the_programs_default(footprint_of):
     assert (more["context_tokens"], more["dtype_id"], more["engine_id"]) == (9000, "gguf-q8_0", "llama.cpp")
 
 
+def test_a_context_that_depends_on_the_card_is_said_to(footprint_of, book):
+    """A macro that has no card tells the least that Ollama takes, and that a larger card takes more."""
+    asked = footprint_of(MODEL, program="ollama")["holds_for"]
+    assert "at 4096 tokens, its own default on GPUs of less than 23 GiB together" in asked
+    assert "32768 from 23 GiB on, 262144 from 47 GiB on" in asked
+    assert footprint_of(MODEL, program="ollama", context_tokens=4096)["holds_for"] == "Ollama 0.30 to 0.33"
+    (on_card,) = book.execute(f"SELECT holds_for FROM fits_on('rtx-4090', '{MODEL}', program := 'ollama')").fetchone()
+    assert on_card == asked
+
+
+@pytest.mark.parametrize(
+    ("version", "gib", "tokens"),
+    [
+        (None, 11.6, 4096), (None, 22.99, 4096), (None, 23, 32768), ("0.30", 46.99, 32768), ("0.33.1", 47, 262144),
+        ("0.15.5", 80, 262144), ("0.15.4", 80, 4096), ("0.12", 24, 4096),
+    ],
+)  # fmt: skip
+def test_own_context_of_a_program_by_version_and_memory(book, version, gib, tokens):
+    query = "SELECT context_tokens FROM own_context_of('Ollama', version := $1, gpu_bytes := $2) WHERE is_taken"
+    assert book.execute(query, [version, int(gib * 2**30)]).fetchall() == [(tokens,)]
+
+
+def test_no_other_version_and_no_other_program_has_that_context(book):
+    for program, version in (("ollama", "0.40"), ("ollama", "0.11"), ("vllm", None), ("nobody", None)):
+        assert not book.execute("FROM own_context_of($1, version := $2, gpu_bytes := 1)", [program, version]).fetchall()
+
+
+def test_the_least_context_by_card_is_that_of_the_program(book):
+    rows = """SELECT step.context_tokens, program.context_tokens FROM program_context AS step JOIN program USING (program_id)
+        WHERE least_gib = 0 AND version_number(program.min_version) >= version_number(step.min_version)
+            AND version_number(program.max_version) < version_after(step.max_version)"""
+    found = book.execute(rows).fetchall()
+    assert found and all(least == said for least, said in found)
+
+
 def test_a_server_that_takes_all_that_the_model_reads_is_answered_so(footprint_of):
     assert footprint_of(MODEL, program="vllm")["context_tokens"] == 40960
     assert footprint_of(MODEL, program="vllm", context_tokens=2048)["context_tokens"] == 2048

@@ -64,6 +64,7 @@ SAID = {
     "pipelines/pipelines.sql": ({1024}, DEFAULTS),
     "scenario/versions.sql": ({1000000.0}, "places of a version"),
     "scenario/scenarios.sql": ({128, 2048, 8192}, DEFAULTS),
+    "ask/own_context_of.sql": ({1024}, UNITS),
     "plans/machine.sql": ({24, 1024, 1e9}, f"bytes a token of the sums of divided layers; {UNITS}; GB"),
     "plans/serving.sql": ({32, 64, 1000, 8192}, f"{DEFAULTS}; {GRID}; kW"),
     "plans/techniques.sql": ({2048, 1e9, 1e12}, f"{DEFAULTS}; GB and 10^12 operations a second"),

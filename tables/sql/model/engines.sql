@@ -11,19 +11,23 @@ CREATE OR REPLACE MACRO has_unfused_class(model, engine_id) AS
     coalesce(list_contains(model.unfused_engines, engine_id), false);
 CREATE OR REPLACE MACRO has_windows(model, engine_id) AS
     coalesce(list_contains(model.windowed_engines, engine_id), false);
+-- why, in the table's own words
+CREATE OR REPLACE MACRO gap_words(model, of_engine, kind) AS coalesce(': ' || list_filter(
+    model.gap_reasons, lambda one: one.engine_id = of_engine AND one.gap = kind)[1].how, '');
 
 CREATE OR REPLACE TEMP TABLE engine_shape AS
 WITH gap AS (
     SELECT
         model_id, list(engine_id ORDER BY engine_id) FILTER (gap = 'load') AS engine_gaps,
         list(engine_id ORDER BY engine_id) FILTER (gap = 'memory') AS unread_engines,
-        list(engine_id ORDER BY engine_id) FILTER (gap = 'unfused') AS unfused_engines
+        list(engine_id ORDER BY engine_id) FILTER (gap = 'unfused') AS unfused_engines,
+        list({'engine_id': engine_id, 'gap': gap, 'how': how} ORDER BY engine_id, gap, how)
+            FILTER (gap IN ('load', 'memory')) AS gap_reasons
     FROM (
-        SELECT model_id, engine_id, gap
+        SELECT model_id, engine_id, gap, how
         FROM model JOIN engine_gap ON list_contains(string_split(model_types, ' '), model_type)
         UNION ALL
-        -- (what was read of a pool of pages is the class that reads text alone)
-        SELECT model_id, engine_id, 'memory' AS gap
+        SELECT model_id, engine_id, 'memory' AS gap, 'the class that was read is of text alone' AS how
         FROM model JOIN cache_pool ON list_contains(string_split(model_types, ' '), model_type)
         WHERE model_id IN (SELECT model_id FROM tensor WHERE tensor_class = 'vision-tower')
     )
@@ -34,5 +38,5 @@ windowed AS (
     FROM model JOIN engine_window ON list_contains(string_split(model_types, ' '), model_type)
     GROUP BY model_id
 )
-SELECT model_id, engine_gaps, unread_engines, unfused_engines, windowed_engines
+SELECT model_id, engine_gaps, unread_engines, unfused_engines, gap_reasons, windowed_engines
 FROM gap FULL JOIN windowed USING (model_id);

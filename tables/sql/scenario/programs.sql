@@ -7,15 +7,31 @@
 -- between what was read has no answer, and no program has that of another. A model whose class a program has from a
 -- later version on, or up to an earlier one, has no answer of the others. A question without a program is not touched.
 --
--- Units: none. Source: the tables program and program_class. Not covered: what a program is told in files of its own;
--- classes of which no line says anything.
+-- Of a program that takes its context by the memory of the cards (program_context) nobody says here which they are: it
+-- gets what the smallest take, and holds_for says from where on it would take more (own_context_of says how much).
+--
+-- Units: none. Source: the tables program, program_class and program_context. Not covered: what a program is told in
+-- files of its own; classes of which no line says anything.
 
 -- each once, to be searched by name
 CREATE OR REPLACE TABLE program_known AS SELECT DISTINCT program_id FROM program;
 
+-- what a program takes beyond its row's context, in words, by the first of the versions for which that holds
+CREATE OR REPLACE TEMP TABLE program_context_words AS
+SELECT program_id, version_number(min_version) AS from_number, version_after(max_version) AS below_number,
+    ' at ' || min(context_tokens) || ' tokens, its own default on GPUs of less than ' || list_sort(list(least_gib))[2]
+        || ' GiB together (' || string_agg(context_tokens || ' from ' || least_gib || ' GiB on', ', '
+            ORDER BY least_gib) FILTER (least_gib > 0) || ')' AS context_words
+FROM (SELECT * REPLACE (least_gib::BIGINT AS least_gib) FROM program_context)
+GROUP BY ALL HAVING count(*) > 1;
+
 -- By phase. Of a program that is not asked for a version the newest row that has an answer, else its newest.
 CREATE OR REPLACE TABLE program_row AS
 SELECT one.* EXCLUDE (phase_ids, other_names),
+    (SELECT any_value(words.context_words) FROM program_context_words AS words
+        WHERE words.program_id = one.program_id AND one.phase_id = 'inference'
+            AND version_number(one.min_version) >= words.from_number
+            AND version_after(one.max_version) <= words.below_number) AS context_words,
     version_number(min_version) AS from_number,
     version_after(max_version) AS below_number,
     coalesce(version_number(max_version) = coalesce(
@@ -138,6 +154,11 @@ CREATE OR REPLACE MACRO is_shared_out(asked, usual) AS coalesce(lower(asked.engi
         asked_number(asked.gpu_count), asked_number(asked.tensor_parallel), asked_number(asked.pipeline_parallel),
         false, NULL)), 'zero');
 
+-- of a context that nobody said, and that is not all that the model reads
+CREATE OR REPLACE MACRO context_words(asked, usual, model) AS
+    iif(asked.context_tokens IS NULL AND coalesce(model.max_context_tokens > usual.context_tokens, true),
+        coalesce(usual.context_words, ''), '');
+
 -- What a program trains in. DeepSpeed keeps fp32 masters whatever the weights are loaded in.
 CREATE OR REPLACE MACRO program_precision(asked, usual) AS coalesce(
     iif(is_shared_out(asked, usual), usual.sharded_precision, NULL),
@@ -180,9 +201,8 @@ SELECT
         'gradient_accumulation': usual.gradient_accumulation, 'lora_dropout': usual.lora_dropout
     } AS program_numbers,
     program_reason(asked, known, usual, classes, model, constants) AS program_reason,
-    class_holds_for(asked, usual, classes) || balance_words(model, usual.balance_bytes_per_expert)
-        || format_words(asked, usual, model)
-        AS program_holds_for,
+    class_holds_for(asked, usual, classes) || format_words(asked, usual, model) || context_words(asked, usual, model)
+        || balance_words(model, usual.balance_bytes_per_expert) AS program_holds_for,
     usual.card_share AS program_share,
     {'prepares_base': usual.prepares_base, 'adapter_bytes': usual.packed_adapter_bytes,
         'balance_bytes': usual.balance_bytes_per_expert} AS program_base

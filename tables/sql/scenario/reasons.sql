@@ -22,9 +22,11 @@ CREATE OR REPLACE MACRO name_reason(model, dtype, scenario) AS CASE
     WHEN runs_beside_another(model) THEN 'it has no embedding and no head of its own: it runs beside the model that it '
         || 'was made for, and never alone'
     WHEN scenario.phase_id = 'inference' AND cannot_load(model, scenario.engine_id)
-        THEN scenario.engine_id || ' cannot load this architecture (table engine_gap)'
+        THEN scenario.engine_id || ' cannot load this architecture'
+            || gap_words(model, scenario.engine_id, 'load')
     WHEN scenario.phase_id = 'inference' AND is_unread(model, scenario.engine_id)
-        THEN 'what ' || scenario.engine_id || ' holds of this architecture is not known (table engine_gap)'
+        THEN 'what ' || scenario.engine_id || ' holds of this architecture is not known'
+            || gap_words(model, scenario.engine_id, 'memory')
     WHEN scenario.phase_id = 'inference' AND scenario.gpu_count_asked > 1 AND scenario.several_gpus_reason IS NOT NULL
         THEN scenario.several_gpus_reason
     WHEN scenario.phase_id = 'inference' AND (is_encoder(model) OR model.cross_layer_count > 0)

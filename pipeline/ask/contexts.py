@@ -1,0 +1,50 @@
+"""The context that a program takes by itself where nobody says one, and where that depends on the memory of the cards (Ollama's)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from .almanac import Almanac
+from .question import Card, Model, Use
+
+
+def with_own(almanac: Almanac, model: Model, use: Use, cards: Iterable[Card], count: int | None = None) -> Use:
+    """The use with the context that its program takes on these cards, or on `count` of them: all that the machine has, whichever it runs on.
+    As it is, where a context was said or that of the program is the same everywhere."""
+    if use.program is None or use.is_training or use.context_tokens is not None:
+        return use
+    if not almanac.value("SELECT count(*) FROM duckdb_tables() WHERE table_name = 'program_context'"):
+        return use  # (a file from before there was such a table)
+    size = sum((card.capacity_bytes or card.free_bytes or 0) * (count or card.count) for card in cards)
+    steps = almanac.rows(
+        "FROM own_context_of($program, version := $version, gpu_bytes := $size)",
+        {"program": use.program, "version": use.program_version, "size": size},
+    )
+    place = next((place for place, step in enumerate(steps) if step["is_taken"]), None)
+    if place is None:
+        return use
+    most, taken = model.row["max_context_tokens"], steps[place]["context_tokens"]
+    own = {
+        "program": almanac.value("SELECT any_value(name) FROM program WHERE program_id = $id", {"id": use.program}),
+        "context_tokens": taken,
+        "least_gib": steps[place]["least_gib"],
+        "below_gib": steps[place + 1]["least_gib"] if place + 1 < len(steps) else None,
+    }
+    return replace(use, context_tokens=taken if most is None else min(taken, most), own_context=own)
+
+
+def said(own: dict[str, Any] | None, tokens: int | None) -> str:
+    """` (Ollama's own default on 23 GiB and more)`, beside the tokens; empty where somebody said how many."""
+    if not own or not tokens:
+        return ""
+    if tokens < own["context_tokens"]:
+        return f" (all that it reads: {own['program']}'s own default here is {own['context_tokens']:,})"
+    if len(ends := [end for end in (own["least_gib"], own["below_gib"]) if end]) == 2:  # (0 is no end)
+        where = f"from {ends[0]:g} GiB of GPU memory to below {ends[1]:g}"
+    elif own["below_gib"]:
+        where = f"below {own['below_gib']:g} GiB of GPU memory"
+    else:
+        where = f"from {own['least_gib']:g} GiB of GPU memory on" if own["least_gib"] else "here"
+    return f" ({own['program']}'s own default {where})"

@@ -1,0 +1,50 @@
+"""In words, what was chosen of a training, by its trainer or, where nobody named one, by us: who starts it otherwise takes more or less."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_RECOMPUTED = {
+    "full": "every layer recomputed (gradient checkpointing)",
+    "selective": "layers recomputed in part (selective checkpointing)",
+    "none": "no layer recomputed (no gradient checkpointing)",
+}
+_PRECISION = {
+    "mixed": "fp32 masters of what is trained",
+    "amp": "what is trained in fp32 (autocast)",
+    "pure": "no fp32 copy of what is trained",
+}
+_TARGETS = {
+    "all-linear": "all linear layers",
+    "all-linear-head": "all linear layers and the head",
+    "query-value": "the projections of queries and values",
+    "experts": "the routed experts",
+    "attention-experts": "attention and the routed experts",
+}
+
+
+def recomputed(row: dict[str, Any]) -> str:
+    """`, every layer recomputed (gradient checkpointing)`, as a part of the sentence; empty of what is no training."""
+    told = row.get("checkpointing")
+    return f", {_RECOMPUTED.get(told, told)}" if told else ""
+
+
+def chosen(answer: dict[str, Any]) -> str:
+    """All that was chosen, in one sentence; empty of an answer that does not say it (one of an older almanac)."""
+    row, use = answer["best"], answer["use"]
+    if not row.get("checkpointing"):
+        return ""
+    precision, many = row.get("precision"), use["sequences"]
+    parts = [
+        answer.get("optimizer") or row["optimizer_id"],
+        _PRECISION.get(precision, precision) if precision else None,
+        f"rank {row['lora_rank']} on {_TARGETS.get(row['lora_targets'], row['lora_targets'])}"
+        if row["lora_rank"]
+        else None,
+        "one sequence at a time" if many == 1 else f"{many:,} sequences at once",
+        _RECOMPUTED.get(row["checkpointing"], row["checkpointing"]),
+    ]
+    told = ", ".join(filter(None, parts))
+    if use.get("program"):
+        return f"Its choices, where nobody said otherwise: {told}."
+    return f"No trainer was named, so these choices are ours: {told}. Without recomputing it takes more; --program counts with a trainer's own choices."

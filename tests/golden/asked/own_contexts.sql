@@ -1,0 +1,7 @@
+FROM own_context_of('ollama')
+UNION ALL FROM own_context_of('ollama', gpu_bytes := 24696061952)
+UNION ALL FROM own_context_of('Ollama', version := '0.30', gpu_bytes := 24696061951)
+UNION ALL FROM own_context_of('ollama', version := '0.15.4', gpu_bytes := 100000000000)
+UNION ALL FROM own_context_of('ollama', version := '0.15.5', gpu_bytes := 100000000000)
+UNION ALL FROM own_context_of('ollama', version := '0.40', gpu_bytes := 100000000000)
+UNION ALL FROM own_context_of('vllm', gpu_bytes := 100000000000)
