@@ -12,8 +12,9 @@ CREATE OR REPLACE MACRO has_unfused_class(model, engine_id) AS
 CREATE OR REPLACE MACRO has_windows(model, engine_id) AS
     coalesce(list_contains(model.windowed_engines, engine_id), false);
 -- why, in the table's own words
-CREATE OR REPLACE MACRO gap_words(model, of_engine, kind) AS coalesce(': ' || list_filter(
-    model.gap_reasons, lambda one: one.engine_id = of_engine AND one.gap = kind)[1].how, '');
+CREATE OR REPLACE MACRO gap_words(model, engine_id, kind) AS
+    coalesce(': ' || replace(list_filter(model.gap_reasons, lambda one: starts_with(one, engine_id || kind))[1],
+        engine_id || kind, ''), '');
 
 CREATE OR REPLACE TEMP TABLE engine_shape AS
 WITH gap AS (
@@ -21,7 +22,7 @@ WITH gap AS (
         model_id, list(engine_id ORDER BY engine_id) FILTER (gap = 'load') AS engine_gaps,
         list(engine_id ORDER BY engine_id) FILTER (gap = 'memory') AS unread_engines,
         list(engine_id ORDER BY engine_id) FILTER (gap = 'unfused') AS unfused_engines,
-        list({'engine_id': engine_id, 'gap': gap, 'how': how} ORDER BY engine_id, gap, how)
+        list(engine_id || ' ' || gap || ' ' || how ORDER BY engine_id, gap, how)
             FILTER (gap IN ('load', 'memory')) AS gap_reasons
     FROM (
         SELECT model_id, engine_id, gap, how

@@ -23,10 +23,10 @@ CREATE OR REPLACE MACRO name_reason(model, dtype, scenario) AS CASE
         || 'was made for, and never alone'
     WHEN scenario.phase_id = 'inference' AND cannot_load(model, scenario.engine_id)
         THEN scenario.engine_id || ' cannot load this architecture'
-            || gap_words(model, scenario.engine_id, 'load')
+            || gap_words(model, scenario.engine_id, ' load ')
     WHEN scenario.phase_id = 'inference' AND is_unread(model, scenario.engine_id)
         THEN 'what ' || scenario.engine_id || ' holds of this architecture is not known'
-            || gap_words(model, scenario.engine_id, 'memory')
+            || gap_words(model, scenario.engine_id, ' memory ')
     WHEN scenario.phase_id = 'inference' AND scenario.gpu_count_asked > 1 AND scenario.several_gpus_reason IS NOT NULL
         THEN scenario.several_gpus_reason
     WHEN scenario.phase_id = 'inference' AND (is_encoder(model) OR model.cross_layer_count > 0)
