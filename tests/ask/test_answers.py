@@ -17,15 +17,26 @@ from tests.few import DETECTS, EXPERTS, FORECASTS, LARGE, PACKED, SEEING, SMALL,
 def test_every_format_is_told_as_the_macros_tell_it(ask_json, macro, gpu, context):
     told = ask_json("fits", TEXT, "--gpu", gpu, "--context", context)
     assert len(told["formats"]) > 8
-    for row in told["formats"][:3] + told["formats"][-2:]:
-        given = {"g": gpu, "m": TEXT, "d": row["dtype_id"], "e": row["engine_id"], "c": context}
-        (one,) = macro("FROM fits_on($g, $m, dtype_id := $d, engine_id := $e, context_tokens := $c)", **given)
+    some = told["formats"][:3] + told["formats"][-2:]
+    given = {"g": gpu, "m": TEXT, "c": context} | {
+        name: [row[name] for row in some] for name in ("dtype_id", "engine_id")
+    }
+    said = "(SELECT unnest($dtype_id) AS dtype, unnest($engine_id) AS engine) AS said"
+    each = "$g, $m, dtype_id := said.dtype, engine_id := said.engine, context_tokens := $c"
+    fits, limits = (
+        {
+            (one["dtype_id"], one["engine_id"]): one
+            for one in macro(f"SELECT told.* FROM {said}, LATERAL (FROM {name}({each})) AS told", **given)
+        }
+        for name in ("fits_on", "limits_on")
+    )
+    for row in some:
+        one, limit = (those[row["dtype_id"], row["engine_id"]] for those in (fits, limits))
         assert {
             name: row[name] for name in ("total_bytes", "capacity_bytes", "headroom_bytes", "verdict", "engine_setting")
         } == {
             name: one[name] for name in ("total_bytes", "capacity_bytes", "headroom_bytes", "verdict", "engine_setting")
         }
-        (limit,) = macro("FROM limits_on($g, $m, dtype_id := $d, engine_id := $e, context_tokens := $c)", **given)
         if limit["max_context_tokens"] is None:
             assert row["max_context_tokens"] is None and row["unknown_reason"]
             continue
@@ -387,18 +398,20 @@ def test_prediction_layers_are_asked_for_as_a_draft(ask_json, ask):
 
 
 def test_a_draft_is_asked_beside_its_model(ask_json, ask, macro):
-    told = ask_json("fits", LARGE, "--gpu", "rtx-4090", "--draft", SMALL, "--context", 8192)
-    query = "FROM speculative_fits_on('rtx-4090', $m, $d, dtype_id := $f, draft_dtype_id := 'gguf-q8_0', context_tokens := 8192)"
-    (row,) = macro(query, m=LARGE, d=SMALL, f=told["drafted"]["dtype_id"])
+    told = ask_json("fits", LARGE, "--gpu", "rtx-5090", "--draft", SMALL, "--context", 8192)
+    query = "FROM speculative_fits_on('rtx-5090', $m, $d, dtype_id := {}, draft_dtype_id := 'gguf-q8_0', context_tokens := 8192)"
+    # no better format fits
+    formats = several.TOGETHER[: several.TOGETHER.index(told["drafted"]["dtype_id"]) + 1]
+    others = f"FROM unnest($formats) AS said(dtype), LATERAL ({query.format('said.dtype')}) AS told"
+    *better, row = macro(
+        f"SELECT told.* {others} ORDER BY list_position($formats, dtype_id)", m=LARGE, d=SMALL, formats=formats
+    )
     assert (
         row.items() <= told["drafted"].items() and row["verdict"] == told["verdict"] == "fits" and told["status"] == 0
     )
-    # no better format fits
-    better = several.TOGETHER[: several.TOGETHER.index(row["dtype_id"])]
-    others = f"FROM unnest($better) AS said(dtype), LATERAL ({query.replace('$f', 'said.dtype')})"
-    verdicts = macro(f"SELECT verdict {others}", m=LARGE, d=SMALL, better=better)
-    assert len(verdicts) == len(better) > 0 and {"verdict": "fits"} not in verdicts
-    status, out, _said = ask("fits", LARGE, "--gpu", "rtx-4090", "--draft", SMALL, "--program", "vllm", "--users", 2)
+    assert len(better) == len(formats) - 1 > 0 and "fits" not in {one["verdict"] for one in better}
+    asked = ("fits", LARGE, "--gpu", "rtx-4090", "--draft", SMALL, "--program", "vllm", "--users", 2, "--format", "fp8")
+    status, out, _said = ask(*asked)
     assert status == 1 and "drafting" in out
     for wrong in (("--phase", "lora"), ("--free", "10GiB")):
         status, _out, said = ask("fits", LARGE, "--gpu", "rtx-4090", "--draft", SMALL, *wrong)
