@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from pipeline.ask import answers, several
+from pipeline.ask import answers
 from pipeline.ask.page import Page
-from tests.few import DETECTS, EXPERTS, FORECASTS, LARGE, PACKED, SEEING, SMALL, TEXT, WEIGHED
+from tests.few import EXPERTS, LARGE, PACKED, SMALL, TEXT, WEIGHED
 
 
 @pytest.mark.some(1)
@@ -366,58 +366,6 @@ def test_no_number_is_worked_out_here():
     assert not re.search(r"_bytes\"?\]? *\*|\* *\w+_bytes|hidden_size|kv_heads|element_bits", text)
 
 
-def test_unlike_cards_are_asked_together(ask_json, ask, macro):
-    told = ask_json("fits", LARGE, "--gpu", "RTX 3090 + rtx-3060-12gb", "--context", 8192)
-    rows = told["together"]
-    dtype = rows[0]["dtype_id"]
-    query = "FROM fits_together(['rtx-3090', 'rtx-3060-12gb'], $m, dtype_id := $d, context_tokens := 8192)"
-    assert [{k: v for k, v in row.items() if k != "name"} for row in rows] == macro(query, m=LARGE, d=dtype)
-    # no better format fits both
-    better = several.TOGETHER[: several.TOGETHER.index(dtype)]
-    others = f"FROM unnest($better) AS said(dtype), LATERAL ({query.replace('$d', 'said.dtype')})"
-    told_of = macro(f"SELECT dtype, list(DISTINCT verdict) AS verdicts {others} GROUP BY dtype", m=LARGE, better=better)
-    assert len(told_of) == len(better) and ["fits"] not in [row["verdicts"] for row in told_of]
-    assert told["verdict"] == "fits" and told["status"] == 0
-    assert told["commands"][0]["command"].endswith(rows[0]["engine_setting"])
-    status, _out, said = ask("fits", LARGE, "--gpu", "rtx-3090 + rtx-3060-12gb", "--phase", "lora")
-    assert status == 2 and "llama.cpp" in said
-
-
-@pytest.mark.full
-def test_prediction_layers_are_asked_for_as_a_draft(ask_json, ask):
-    """In the program that is named, or that has the format; else in vLLM."""
-    asked = ("fits", SEEING, "--gpu", "rtx-4090", "--draft", "mtp", "--context", 8192)
-    for more, engine in (((), "vllm"), (("--format", "bf16"), "vllm"), (("--format", "Q4_K_M"), "llama.cpp")):
-        told = ask_json(*asked, *more)
-        assert (told["drafted"]["engine_id"], told["verdict"], told["status"]) == (engine, "fits", 0)
-        assert told["drafted"]["draft_model_id"] == "mtp" and told["drafted"]["draft_weights_bytes"] > 0
-    said = ask(*asked)[1]
-    assert "with its own prediction layers (MTP) drafting for it" in " ".join(said.split()) and "mtp" in said
-    status, said, _ = ask("fits", TEXT, "--gpu", "rtx-4090", "--draft", "nextn")
-    assert status == 3 and "has no layers that predict further tokens" in " ".join(said.split())
-
-
-def test_a_draft_is_asked_beside_its_model(ask_json, ask, macro):
-    told = ask_json("fits", LARGE, "--gpu", "rtx-5090", "--draft", SMALL, "--context", 8192)
-    query = "FROM speculative_fits_on('rtx-5090', $m, $d, dtype_id := {}, draft_dtype_id := 'gguf-q8_0', context_tokens := 8192)"
-    # no better format fits
-    formats = several.TOGETHER[: several.TOGETHER.index(told["drafted"]["dtype_id"]) + 1]
-    others = f"FROM unnest($formats) AS said(dtype), LATERAL ({query.format('said.dtype')}) AS told"
-    *better, row = macro(
-        f"SELECT told.* {others} ORDER BY list_position($formats, dtype_id)", m=LARGE, d=SMALL, formats=formats
-    )
-    assert (
-        row.items() <= told["drafted"].items() and row["verdict"] == told["verdict"] == "fits" and told["status"] == 0
-    )
-    assert len(better) == len(formats) - 1 > 0 and "fits" not in {one["verdict"] for one in better}
-    asked = ("fits", LARGE, "--gpu", "rtx-4090", "--draft", SMALL, "--program", "vllm", "--users", 2, "--format", "fp8")
-    status, out, _said = ask(*asked)
-    assert status == 1 and "drafting" in out
-    for wrong in (("--phase", "lora"), ("--free", "10GiB")):
-        status, _out, said = ask("fits", LARGE, "--gpu", "rtx-4090", "--draft", SMALL, *wrong)
-        assert status == 2 and "--draft" in said
-
-
 def test_qlora_is_told_in_nf4_first(ask_json):
     told = ask_json("fits", TEXT, "--gpu", "rtx-4090", "--phase", "qlora")
     assert told["best"]["dtype_id"] == told["formats"][0]["dtype_id"] == "nf4"
@@ -445,19 +393,3 @@ def test_of_what_only_weights_are_known_they_are_told_and_the_reason_of_no_singl
     assert told["reason"].startswith("only its tensors are known")
     ended, out, _error = ask("fits", WEIGHED, "--gpu", "rtx-4090")
     assert ended == 3 and "Its weights alone take 3.3 GiB in bf16." in " ".join(out.split())
-
-
-def test_a_picture_or_a_series_is_named_as_it_was_counted(ask, ask_json):
-    """Of a picture there is no longest context; of a series its patches are tokens, and batches are asked as sequences."""
-    ended, out, _error = ask("fits", DETECTS, "--gpu", "rtx-4090")
-    said = " ".join(out.split())
-    assert ended == 0 and "GiB for a picture of 640 × 640 pixels." in said and "longest context" not in said
-    assert "8 at once, each a picture" in " ".join(ask("fits", DETECTS, "--gpu", "rtx-4090", "--users", "8")[1].split())
-    told = ask_json("fits", FORECASTS, "--gpu", "rtx-4090")
-    assert told["verdict"] == "fits" and {row["dtype_id"] for row in told["formats"]} == {"bf16", "fp32"}
-    assert told["best"]["context_tokens"] == 513 and told["input"]["program"] == "chronos-forecasting"
-    assert "as chronos-forecasting runs it" in " ".join(ask("fits", FORECASTS, "--gpu", "rtx-4090")[1].split())
-    many = ask_json("fits", FORECASTS, "--gpu", "rtx-4090", "--users", "256", "--format", "fp32")
-    assert many["best"]["total_bytes"] > 9e9 and many["verdict"] == "fits"
-    packed = ask_json("fits", FORECASTS, "--gpu", "rtx-4090", "--format", "int8")
-    assert packed["verdict"] is None and "16 or 32 bits" in packed["reason"]
