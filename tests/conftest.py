@@ -16,11 +16,9 @@ import pytest
 from hypothesis import settings
 
 from pipeline.ask.almanac import FOR_MANY_ROWS
-from pipeline.base.caches import cache_folder
 from pipeline.book.scenario import PLAIN, TYPES
-from pipeline.press import blank
 from pipeline.press.anatomise import anatomise
-from pipeline.press.work import work_of
+from tests import books
 from tests.once import FOLDER, bundled_snapshot, first_alone, once
 from tests.planned import Planned
 
@@ -42,8 +40,7 @@ LONGEST = (
     "browser/test_model_page.py",
     "browser/test_pages.py",
     "ask/test_program.py",
-    "formulas/test_speculative.py",
-    "ask/test_sounds.py",
+    "ask/test_shared.py",
     "browser/test_address.py",
     "browser/test_matrix.py",
     "browser/test_backwards.py",
@@ -159,33 +156,11 @@ def bundled() -> dict[str, pl.DataFrame]:
 
 @pytest.fixture(scope="session")
 def book(request: pytest.FixtureRequest) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A database with facts, anatomy and formulas, but without the default lookup: scenarios are asked for one by one. It is filled by one
-    worker, and copied by all: that takes a tenth of the time."""
-
-    def fill(folder: Path) -> None:
-        with blank.copied(cache_folder(), folder / "book.duckdb") as connection:
-            frames = request.getfixturevalue("bundled")
-            blank.fill(connection, {**frames, "work": work_of(frames["model"])})
-            connection.execute(f"ATTACH '{folder / 'temporary.duckdb'}' AS temporary")
-            for name in _tables(connection, "temp"):
-                connection.execute(f"CREATE TABLE temporary.{name} AS FROM temp.{name}")
-
-    filled = once("book", fill)
-    with duckdb.connect() as connection:
-        for name in ("book", "temporary"):
-            connection.execute(f"ATTACH '{filled / name}.duckdb' AS {name} (READ_ONLY)")
-        connection.execute("COPY FROM DATABASE book TO memory")
-        for name in _tables(connection, "temporary"):
-            connection.execute(f"CREATE TEMP TABLE {name} AS FROM temporary.{name}")
-        connection.execute("DETACH book; DETACH temporary")
+    """A database with facts, anatomy and formulas, but without the default lookup: scenarios are asked for one by one."""
+    filled = once("book", lambda folder: books.fill(folder, request.getfixturevalue("bundled")))
+    with books.copied(filled) as connection:
         connection.execute(FEW_ROWS)
         yield connection
-
-
-def _tables(connection: duckdb.DuckDBPyConnection, database: str) -> list[str]:
-    """All of a database, in their order."""
-    asked = "SELECT table_name FROM duckdb_tables() WHERE database_name = $1 ORDER BY table_name"
-    return [name for (name,) in connection.execute(asked, [database]).fetchall()]
 
 
 def unoptimised(

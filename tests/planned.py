@@ -1,8 +1,10 @@
-"""Footprints of scenarios by statements that are planned once: most of what a question takes is its plan, and the tests ask hundreds."""
+"""Footprints and verdicts of scenarios by statements that are planned once: most of what a question takes is its plan, and the tests ask hundreds."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import duckdb
 import polars as pl
@@ -67,3 +69,47 @@ class Planned:
                 self.connection.execute("PRAGMA enable_optimizer")
             self.known.add(name)
         return name
+
+
+class PlannedFits:
+    """`fits_in` of a published file as pipeline/ask asks it. (A card and what is free of it stand in a table: with arguments DuckDB plans anew.)"""
+
+    def __init__(self, database: Path) -> None:
+        self.connection = duckdb.connect(str(database), read_only=True)
+        self.known: dict[str, str] = {}
+        self.connection.execute(
+            f"SET threads = 1; CREATE TEMP TABLE {_ASKED} AS FROM internal.no_scenario; CREATE TEMP TABLE on_card (id VARCHAR, free_bytes BIGINT)"
+        )
+
+    def ask(
+        self, scenarios: Sequence[Scenario], card: str | None, free_bytes: int | None, told: str = "*", **how: Any
+    ) -> list[dict[str, Any]]:
+        """What `Almanac.ask` answers, for scenarios that a table can say (see `Planned.takes`)."""
+        prepared = self._prepared(told, how)
+        names = list(scenarios[0])
+        self.connection.execute(f"DELETE FROM {_ASKED}; DELETE FROM on_card")
+        self.connection.execute("INSERT INTO on_card VALUES (?, ?)", [card, free_bytes])
+        self.connection.executemany(
+            f"INSERT INTO {_ASKED} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})",
+            [[scenario[name] for name in names] for scenario in scenarios],
+        )
+        result = self.connection.execute(f"EXECUTE {prepared}")
+        columns = [column[0] for column in result.description]
+        return [dict(zip(columns, row, strict=True)) for row in result.fetchall()]
+
+    def _prepared(self, told: str, how: Mapping[str, Any]) -> str:
+        said = "".join(f", {name} := {_literal(value)}" for name, value in sorted(how.items()))
+        text = f"SELECT {told} FROM fits_in('{_ASKED}', (SELECT id FROM on_card), free_bytes := (SELECT free_bytes FROM on_card){said})"
+        if text not in self.known:
+            name = f"fits_{len(self.known)}"
+            self.connection.execute("PRAGMA disable_optimizer")
+            try:
+                self.connection.execute(f"PREPARE {name} AS {text}")
+            finally:
+                self.connection.execute("PRAGMA enable_optimizer")
+            self.known[text] = name
+        return self.known[text]
+
+
+def _literal(value: Any) -> str:
+    return "NULL" if value is None else str(value).lower() if isinstance(value, bool | int) else f"'{value}'"

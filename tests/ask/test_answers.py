@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from pipeline.ask import answers, several
+from pipeline.ask import answers
 from pipeline.ask.page import Page
-from tests.few import DETECTS, EXPERTS, FORECASTS, LARGE, PACKED, SEEING, SMALL, TEXT, WEIGHED
+from tests.few import EXPERTS, LARGE, PACKED, SMALL, TEXT, WEIGHED
 
 
 @pytest.mark.some(1)
@@ -17,15 +17,26 @@ from tests.few import DETECTS, EXPERTS, FORECASTS, LARGE, PACKED, SEEING, SMALL,
 def test_every_format_is_told_as_the_macros_tell_it(ask_json, macro, gpu, context):
     told = ask_json("fits", TEXT, "--gpu", gpu, "--context", context)
     assert len(told["formats"]) > 8
-    for row in told["formats"][:3] + told["formats"][-2:]:
-        given = {"g": gpu, "m": TEXT, "d": row["dtype_id"], "e": row["engine_id"], "c": context}
-        (one,) = macro("FROM fits_on($g, $m, dtype_id := $d, engine_id := $e, context_tokens := $c)", **given)
+    some = told["formats"][:3] + told["formats"][-2:]
+    given = {"g": gpu, "m": TEXT, "c": context} | {
+        name: [row[name] for row in some] for name in ("dtype_id", "engine_id")
+    }
+    said = "(SELECT unnest($dtype_id) AS dtype, unnest($engine_id) AS engine) AS said"
+    each = "$g, $m, dtype_id := said.dtype, engine_id := said.engine, context_tokens := $c"
+    fits, limits = (
+        {
+            (one["dtype_id"], one["engine_id"]): one
+            for one in macro(f"SELECT told.* FROM {said}, LATERAL (FROM {name}({each})) AS told", **given)
+        }
+        for name in ("fits_on", "limits_on")
+    )
+    for row in some:
+        one, limit = (those[row["dtype_id"], row["engine_id"]] for those in (fits, limits))
         assert {
             name: row[name] for name in ("total_bytes", "capacity_bytes", "headroom_bytes", "verdict", "engine_setting")
         } == {
             name: one[name] for name in ("total_bytes", "capacity_bytes", "headroom_bytes", "verdict", "engine_setting")
         }
-        (limit,) = macro("FROM limits_on($g, $m, dtype_id := $d, engine_id := $e, context_tokens := $c)", **given)
         if limit["max_context_tokens"] is None:
             assert row["max_context_tokens"] is None and row["unknown_reason"]
             continue
@@ -355,56 +366,6 @@ def test_no_number_is_worked_out_here():
     assert not re.search(r"_bytes\"?\]? *\*|\* *\w+_bytes|hidden_size|kv_heads|element_bits", text)
 
 
-def test_unlike_cards_are_asked_together(ask_json, ask, macro):
-    told = ask_json("fits", LARGE, "--gpu", "RTX 3090 + rtx-3060-12gb", "--context", 8192)
-    rows = told["together"]
-    dtype = rows[0]["dtype_id"]
-    query = "FROM fits_together(['rtx-3090', 'rtx-3060-12gb'], $m, dtype_id := $d, context_tokens := 8192)"
-    assert [{k: v for k, v in row.items() if k != "name"} for row in rows] == macro(query, m=LARGE, d=dtype)
-    # no better format fits both
-    better = several.TOGETHER[: several.TOGETHER.index(dtype)]
-    others = f"FROM unnest($better) AS said(dtype), LATERAL ({query.replace('$d', 'said.dtype')})"
-    told_of = macro(f"SELECT dtype, list(DISTINCT verdict) AS verdicts {others} GROUP BY dtype", m=LARGE, better=better)
-    assert len(told_of) == len(better) and ["fits"] not in [row["verdicts"] for row in told_of]
-    assert told["verdict"] == "fits" and told["status"] == 0
-    assert told["commands"][0]["command"].endswith(rows[0]["engine_setting"])
-    status, _out, said = ask("fits", LARGE, "--gpu", "rtx-3090 + rtx-3060-12gb", "--phase", "lora")
-    assert status == 2 and "llama.cpp" in said
-
-
-@pytest.mark.full
-def test_prediction_layers_are_asked_for_as_a_draft(ask_json, ask):
-    """In the program that is named, or that has the format; else in vLLM."""
-    asked = ("fits", SEEING, "--gpu", "rtx-4090", "--draft", "mtp", "--context", 8192)
-    for more, engine in (((), "vllm"), (("--format", "bf16"), "vllm"), (("--format", "Q4_K_M"), "llama.cpp")):
-        told = ask_json(*asked, *more)
-        assert (told["drafted"]["engine_id"], told["verdict"], told["status"]) == (engine, "fits", 0)
-        assert told["drafted"]["draft_model_id"] == "mtp" and told["drafted"]["draft_weights_bytes"] > 0
-    said = ask(*asked)[1]
-    assert "with its own prediction layers (MTP) drafting for it" in " ".join(said.split()) and "mtp" in said
-    status, said, _ = ask("fits", TEXT, "--gpu", "rtx-4090", "--draft", "nextn")
-    assert status == 3 and "has no layers that predict further tokens" in " ".join(said.split())
-
-
-def test_a_draft_is_asked_beside_its_model(ask_json, ask, macro):
-    told = ask_json("fits", LARGE, "--gpu", "rtx-4090", "--draft", SMALL, "--context", 8192)
-    query = "FROM speculative_fits_on('rtx-4090', $m, $d, dtype_id := $f, draft_dtype_id := 'gguf-q8_0', context_tokens := 8192)"
-    (row,) = macro(query, m=LARGE, d=SMALL, f=told["drafted"]["dtype_id"])
-    assert (
-        row.items() <= told["drafted"].items() and row["verdict"] == told["verdict"] == "fits" and told["status"] == 0
-    )
-    # no better format fits
-    better = several.TOGETHER[: several.TOGETHER.index(row["dtype_id"])]
-    others = f"FROM unnest($better) AS said(dtype), LATERAL ({query.replace('$f', 'said.dtype')})"
-    verdicts = macro(f"SELECT verdict {others}", m=LARGE, d=SMALL, better=better)
-    assert len(verdicts) == len(better) > 0 and {"verdict": "fits"} not in verdicts
-    status, out, _said = ask("fits", LARGE, "--gpu", "rtx-4090", "--draft", SMALL, "--program", "vllm", "--users", 2)
-    assert status == 1 and "drafting" in out
-    for wrong in (("--phase", "lora"), ("--free", "10GiB")):
-        status, _out, said = ask("fits", LARGE, "--gpu", "rtx-4090", "--draft", SMALL, *wrong)
-        assert status == 2 and "--draft" in said
-
-
 def test_qlora_is_told_in_nf4_first(ask_json):
     told = ask_json("fits", TEXT, "--gpu", "rtx-4090", "--phase", "qlora")
     assert told["best"]["dtype_id"] == told["formats"][0]["dtype_id"] == "nf4"
@@ -432,88 +393,3 @@ def test_of_what_only_weights_are_known_they_are_told_and_the_reason_of_no_singl
     assert told["reason"].startswith("only its tensors are known")
     ended, out, _error = ask("fits", WEIGHED, "--gpu", "rtx-4090")
     assert ended == 3 and "Its weights alone take 3.3 GiB in bf16." in " ".join(out.split())
-
-
-def test_a_picture_or_a_series_is_named_as_it_was_counted(ask, ask_json):
-    """Of a picture there is no longest context; of a series its patches are tokens, and batches are asked as sequences."""
-    ended, out, _error = ask("fits", DETECTS, "--gpu", "rtx-4090")
-    said = " ".join(out.split())
-    assert ended == 0 and "GiB for a picture of 640 × 640 pixels." in said and "longest context" not in said
-    assert "8 at once, each a picture" in " ".join(ask("fits", DETECTS, "--gpu", "rtx-4090", "--users", "8")[1].split())
-    told = ask_json("fits", FORECASTS, "--gpu", "rtx-4090")
-    assert told["verdict"] == "fits" and {row["dtype_id"] for row in told["formats"]} == {"bf16", "fp32"}
-    assert told["best"]["context_tokens"] == 513 and told["input"]["program"] == "chronos-forecasting"
-    assert "as chronos-forecasting runs it" in " ".join(ask("fits", FORECASTS, "--gpu", "rtx-4090")[1].split())
-    many = ask_json("fits", FORECASTS, "--gpu", "rtx-4090", "--users", "256", "--format", "fp32")
-    assert many["best"]["total_bytes"] > 9e9 and many["verdict"] == "fits"
-    packed = ask_json("fits", FORECASTS, "--gpu", "rtx-4090", "--format", "int8")
-    assert packed["verdict"] is None and "16 or 32 bits" in packed["reason"]
-
-
-PARTS = ("weights", "adapters", "kv_cache", "kv_padding", "state", "activations", "gradients", "optimizer", "overhead")
-
-
-@pytest.mark.parametrize("asked", [(), ("--phase", "lora"), ("--users", "4", "--program", "vllm")])
-def test_a_total_is_told_with_what_it_is_made_of(ask_json, macro, asked):
-    told = ask_json("fits", TEXT, "--gpu", "h100-sxm", *asked)
-    for row in [told["best"], *(row for row in told["formats"] if row["total_bytes"])]:
-        assert row["total_bytes"] == sum(row[f"{part}_bytes"] for part in PARTS)
-    best = told["best"]
-    assert best["weights_bytes"] and best["activations_bytes"] and best["overhead_bytes"]
-    assert all(best[f"{part}_bytes"] for part in (PARTS[6:8] if asked[:1] == ("--phase",) else PARTS[2:3]))
-
-
-@pytest.mark.parametrize(
-    ("phase", "words"),
-    [
-        ("lora", "AdamW (fp32 states), fp32 masters of what is trained, rank 16 on all linear layers, 4 sequences"),
-        ("full-finetune", "AdamW (fp32 states), fp32 masters of what is trained, 4 sequences"),
-    ],
-)
-def test_a_training_says_what_nobody_chose(ask_json, ask, phase, words):
-    """Without recomputing it takes several times as much: who starts it so has to know what was counted."""
-    asked = ("fits", SMALL, "--gpu", "h100-sxm", "--phase", phase, "--batch", "4")
-    told, out = ask_json(*asked), " ".join(ask(*asked)[1].split())
-    assert told["best"]["checkpointing"] == "full" and told["best"]["optimizer_id"] == "adamw"
-    assert f"No trainer was named, so these choices are ours: {words}" in out
-    (first, *_rest) = out.split("No trainer was named")
-    assert "every layer recomputed (gradient checkpointing)" in first  # in the sentence itself
-
-
-def test_a_trainer_that_recomputes_nothing_is_told_so(ask_json, ask):
-    asked = ("fits", SMALL, "--gpu", "h100-sxm", "--phase", "lora", "--program", "transformers")
-    assert ask_json(*asked)["best"]["checkpointing"] == "none"
-    out = " ".join(ask(*asked)[1].split())
-    assert "no layer recomputed (no gradient checkpointing)" in out and "choices are ours" not in out
-    assert "checkpointing" not in ask_json("fits", SMALL, "--gpu", "h100-sxm")["best"]
-
-
-@pytest.mark.parametrize(
-    ("asked", "words", "is_cut"),
-    [
-        (
-            ("BAAI/bge-m3", "--gpu", "rtx-4090", "--format", "Q4_K_M", "--program", "mlx"),
-            "none of its modules",
-            "(table",
-        ),
-        ((TEXT, "--gpu", "v100-sxm2-32gb", "--format", "fp16"), "is not settled.", "attention :="),
-    ],
-)
-def test_a_reason_is_in_the_words_of_its_table_and_not_of_sql(ask, asked, words, is_cut):
-    out = " ".join(ask("fits", *asked)[1].split())
-    assert words in out and is_cut not in out
-
-
-def test_a_mix_that_nobody_described_is_told_in_the_next_one_above_it(ask_json, ask):
-    """The best of all that fit is another file: who loads UD-Q4_K_XL was told Q8_0, and Yes."""
-    for name, above in (("UD-Q4_K_XL", "gguf-q5_k_m"), ("UD-Q5_K_XL", "gguf-q6_k"), ("UD-IQ2_M", "gguf-q3_k_m")):
-        told = ask_json("fits", f"{PACKED}:{name}", "--gpu", "rtx-4090")
-        assert {row["dtype_id"] for row in told["formats"]} == {above} and told["status"] == 3
-    ended, out, _ = ask("fits", f"{PACKED}:UD-Q4_K_XL", "--gpu", "rtx-4090")
-    assert ended == 3 and " ".join(out.split()).startswith(
-        "Not known in UD-Q4_K_XL. In Q5_K_M, the next mix above it: Yes"
-    )
-    ended, _out, problem = ask("fits", f"{PACKED}:UD-Q8_K_XL", "--gpu", "rtx-4090")
-    assert ended == 3 and "no mix above it" in " ".join(problem.split())
-    ended, _out, problem = ask("fits", TEXT, "--gpu", "rtx-4090", "--format", "UD-Q4_K_XL")
-    assert ended == 2 and "The next mix above it, by its name: --format gguf-q5_k_m" in " ".join(problem.split())

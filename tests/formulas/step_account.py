@@ -5,20 +5,22 @@ from __future__ import annotations
 import csv
 import datetime
 import json
+import os
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 import duckdb
 import polars as pl
 
-from pipeline.base.caches import cache_folder
 from pipeline.book.facts import read_facts
 from pipeline.book.scenario import TYPES
 from pipeline.hub.record import Record
 from pipeline.hub.snapshot import Snapshot
-from pipeline.press import blank
 from pipeline.press.anatomise import anatomise
-from tests.once import once
+from tests import books
+from tests.conftest import FEW_ROWS
+from tests.once import FOLDER, once
 
 ORACLE = Path(__file__).parents[1] / "oracle"
 SCENARIO = (
@@ -39,18 +41,24 @@ def read(name: str) -> list[dict[str, str]]:
     return list(csv.DictReader((ORACLE / name).read_text(encoding="utf-8").splitlines()))
 
 
-def book(rows: list[dict[str, str]]) -> duckdb.DuckDBPyConnection:
-    """Formulas over those models of training_models.csv that the rows name."""
-    named = {row["model"] for row in rows}
+def book() -> duckdb.DuckDBPyConnection:
+    """Formulas over the models of training_models.csv, for questions of few rows."""
+    if FOLDER in os.environ:
+        connection = books.copied(once("book-of-steps", _fill))
+    else:
+        with tempfile.TemporaryDirectory() as folder:  # of a script
+            _fill(Path(folder))
+            connection = books.copied(Path(folder))
+    connection.execute(FEW_ROWS)
+    return connection
+
+
+def _fill(folder: Path) -> None:
     records = tuple(
         Record(row["model"], config=json.loads(row["config_json"]), config_kind="verbatim")
         for row in read("training_models.csv")
-        if row["model"] in named
     )
-    snapshot = Snapshot(ORACLE, datetime.date(2026, 11, 20), "oracle", records, {})
-    connection = blank.copied(cache_folder())
-    blank.fill(connection, anatomise(snapshot))
-    return connection
+    books.fill(folder, anatomise(Snapshot(ORACLE, datetime.date(2026, 11, 20), "oracle", records, {})))
 
 
 def judged(name: str, **also: object) -> list[dict]:
@@ -67,7 +75,7 @@ def judged(name: str, **also: object) -> list[dict]:
 def _judged(name: str, also: Mapping[str, object]) -> list[dict]:
     # a row without a peak waits to be counted
     rows = [row for row in read(name) if row["peak_bytes"]]
-    with book(rows) as connection:
+    with book() as connection:
         return answered(connection, rows, also)
 
 
@@ -92,9 +100,10 @@ def answered(
     frame = pl.DataFrame(asked, schema=kinds).cast(TYPES)
     connection.register("asked", frame.to_arrow())
     connection.execute("CREATE OR REPLACE TABLE batch AS FROM asked")
-    answers = connection.execute(
-        f"SELECT {', '.join(named)}, total_bytes - overhead_bytes, adapters_bytes, overhead_bytes, error_band, unknown_reason FROM {macro}('batch')"
-    ).fetchall()
+    answers = unoptimised(
+        connection,
+        f"SELECT {', '.join(named)}, total_bytes - overhead_bytes, adapters_bytes, overhead_bytes, error_band, unknown_reason FROM {macro}('batch')",
+    )
     by_scenario = {answer[:-5]: answer[-5:] for answer in answers}
     for row, scenario in zip(rows, frame.select(named).rows(), strict=True):
         predicted, row["adapters_bytes"], row["overhead_bytes"], row["error_band"], row["reason"] = by_scenario[
@@ -102,6 +111,15 @@ def answered(
         ]
         row["error"] = None if predicted is None else predicted / int(row["peak_bytes"]) - 1
     return rows
+
+
+def unoptimised(connection: duckdb.DuckDBPyConnection, query: str) -> list[tuple]:
+    """Of some hundred rows, for which DuckDB's optimizer takes longer than it saves."""
+    connection.execute("PRAGMA disable_optimizer")
+    try:
+        return connection.execute(query).fetchall()
+    finally:
+        connection.execute("PRAGMA enable_optimizer")
 
 
 def reserved(rows: list[dict], column: str) -> list[dict]:
@@ -121,7 +139,7 @@ def prefill(name: str) -> list[dict]:
     what is told with its band."""
     context = _context()
     rows = read(name)
-    connection = book(rows)
+    connection = book()
     given = [column for column in ("dtype_id", "context_tokens", "sequences", "attention") if column in rows[0]]
     asked = [
         dict.fromkeys(TYPES)
@@ -132,9 +150,11 @@ def prefill(name: str) -> list[dict]:
     frame = pl.DataFrame(asked, schema=dict.fromkeys(TYPES, pl.String)).cast(TYPES)
     connection.register("asked", frame.with_columns(gpu_count=pl.lit(1)).to_arrow())
     connection.execute("CREATE TABLE batch AS FROM asked")
-    answers = connection.execute(
-        f"SELECT model_id, {', '.join(given)}, total_bytes - overhead_bytes, activations_bytes, total_bytes * (1 + error_band) FROM footprints('batch')"
-    ).fetchall()
+    answers = unoptimised(
+        connection,
+        f"SELECT model_id, {', '.join(given)}, total_bytes - overhead_bytes, activations_bytes, total_bytes * (1 + error_band) "
+        "FROM footprints_in('batch', 'inference', is_usual := true)",
+    )
     connection.close()
     by_prompt = {tuple(map(str, answer[:-3])): answer[-3:] for answer in answers}
     for row in rows:

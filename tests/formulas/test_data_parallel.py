@@ -12,11 +12,17 @@ EXPERT = 3 * 7168 * 2048
 HEAD = 2 * 129280 * 7168
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def asked(footprint_of):
+    """footprint_of, each question asked once: no test here changes the book."""
+    kept = {}
+
     def ask(model, **scenario):
         usual = {"dtype_id": "fp8", "engine_id": "vllm", "context_tokens": 8192, "sequences": 64}
-        return footprint_of(model, **(usual | scenario))
+        key = (model, *sorted((usual | scenario).items()))
+        if key not in kept:
+            kept[key] = footprint_of(model, **(usual | scenario))
+        return kept[key]
 
     return ask
 

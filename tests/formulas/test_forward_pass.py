@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+from tests.formulas.at_once import at_once
+
 ROWS = list(
     csv.DictReader(
         (Path(__file__).parents[1] / "oracle" / "forward_passes.csv").read_text(encoding="utf-8").splitlines()
@@ -53,12 +55,13 @@ def test_every_class_was_counted_and_nothing_else_is_known_of_it(book):
 
 def test_series_of_a_batch_are_asked_together(book):
     """Chronos-2 attends among the series of a batch: a mask grows with the square of how many there are."""
-    columns = "weights_bytes, activations_bytes, total_bytes, context_tokens"
-    one, many = (told(book, FORECASTS, columns, dtype_id="fp32", sequences=n) for n in (1, 256))
-    assert one[0] == many[0] == 4 * 119_477_664 and one[3] == 513
-    assert 256 * one[1] < many[1] < 270 * one[1] and one[2] < 1.1e9 < 9e9 < many[2] < 11e9
-    short = told(book, FORECASTS, columns, dtype_id="fp32", context_tokens=33)
-    assert short[1] < one[1] / 3
+    asked = ({"sequences": 1}, {"sequences": 256}, {"context_tokens": 33})
+    cases = [{"model_id": FORECASTS, "dtype_id": "fp32"} | case for case in asked]
+    (one,), (many,), (short,) = at_once(book, "footprint_of", ("model_id",), cases)
+    assert one["weights_bytes"] == many["weights_bytes"] == 4 * 119_477_664 and one["context_tokens"] == 513
+    assert 256 * one["activations_bytes"] < many["activations_bytes"] < 270 * one["activations_bytes"]
+    assert one["total_bytes"] < 1.1e9 < 9e9 < many["total_bytes"] < 11e9
+    assert short["activations_bytes"] < one["activations_bytes"] / 3
 
 
 def test_what_was_not_counted_has_a_reason(book):

@@ -9,7 +9,7 @@ from tests.golden import asked
 QUESTIONS = asked.questions()
 # planned for two seconds and more, of macros that have tests of their own: asked in `make check-full`
 SLOW = (
-    "answers_drawn", "drafts", "fits_in", "layers", "limits", "pipeline_stages", "pipeline_training", "plans_drawn", "preference_cards", "preferences",
+    "answers_drawn", "drafts", "fits_in", "layers", "limits", "pipeline_cards", "pipeline_of", "pipeline_stages", "pipeline_training", "plans_drawn", "preference_cards", "preferences",
     "several_gpus", "speculative", "speculative_cards", "speech", "speech_cards", "speed", "techniques", "together", "training_plans", "training_ways",
     "verdicts",
 )  # fmt: skip

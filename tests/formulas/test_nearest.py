@@ -6,28 +6,31 @@ import duckdb
 import pytest
 
 from pipeline.book.schema import PUBLISHED
+from tests.formulas.at_once import at_once, one_each
+
+CARDS = {"4090": "rtx-4090", "RTX 4090": "rtx-4090", "a6000": "rtx-a6000", "h100": "h100-sxm", "mi300": "mi300x"}
+NAMES = {"Qwen3-8B": "Qwen/Qwen3-8B", "gpt oss": "openai/gpt-oss-20b"}
 
 
-@pytest.mark.some(2)
-@pytest.mark.parametrize(
-    ("asked", "meant"),
-    [("4090", "rtx-4090"), ("RTX 4090", "rtx-4090"), ("a6000", "rtx-a6000"), ("h100", "h100-sxm"), ("mi300", "mi300x")],
-)
-def test_half_a_card_finds_the_card(book, asked, meant):
-    query = "SELECT verdict, unknown_reason FROM fits_on($asked, 'Qwen/Qwen3-8B')"
-    verdict, reason = book.execute(query, {"asked": asked}).fetchall()[0]
-    assert verdict is None
-    assert reason.startswith(f"no such GPU: {asked} (nearest: ") and meant in reason
+@pytest.fixture(scope="module")
+def judged(book):
+    """fits_on of each half of a name."""
+    cases = {name: {"gpu_id": name, "model_id": "Qwen/Qwen3-8B"} for name in CARDS}
+    cases |= {name: {"gpu_id": "rtx-4090", "model_id": name} for name in NAMES}
+    return one_each(book, "fits_on", ("gpu_id", "model_id"), cases)
 
 
-@pytest.mark.some(1)
-@pytest.mark.parametrize(
-    ("asked", "meant"),
-    [("Qwen3-8B", "Qwen/Qwen3-8B"), ("gpt oss", "openai/gpt-oss-20b")],
-)
-def test_half_a_model_finds_the_model(book, asked, meant):
-    for query in ("footprint_of($asked)", "fits_on('rtx-4090', $asked)"):
-        reason = book.execute(f"SELECT unknown_reason FROM {query}", {"asked": asked}).fetchall()[0][0]
+@pytest.mark.parametrize(("asked", "meant"), CARDS.items())
+def test_half_a_card_finds_the_card(judged, asked, meant):
+    row = judged[asked]
+    assert row["verdict"] is None
+    assert row["unknown_reason"].startswith(f"no such GPU: {asked} (nearest: ") and meant in row["unknown_reason"]
+
+
+@pytest.mark.parametrize(("asked", "meant"), NAMES.items())
+def test_half_a_model_finds_the_model(book, judged, asked, meant):
+    (alone,) = book.execute("SELECT unknown_reason FROM footprint_of($asked)", {"asked": asked}).fetchall()
+    for reason in (judged[asked]["unknown_reason"], *alone):
         assert reason.startswith(f"no such model in this snapshot (nearest: {meant}")
 
 
@@ -50,13 +53,13 @@ def test_every_id_that_is_not_there_is_told_its_nearest(book, asked, said):
 @pytest.mark.some(1)
 @pytest.mark.parametrize("macro", ["layers_that_fit", "on_several_gpus", "plans_for"])
 def test_every_macro_of_a_card_tells_the_nearest(book, macro):
-    for gpu_id, model_id, said in (
+    asked = (
         ("4090", "Qwen/Qwen3-8B", "no such GPU: 4090 (nearest: rtx-4090"),
         ("rtx-4090", "Qwen3-8B", "no such model in this snapshot (nearest: Qwen/Qwen3-8B"),
-    ):
-        query = f"SELECT unknown_reason FROM {macro}($gpu_id, $model_id) LIMIT 1"
-        reason = book.execute(query, {"gpu_id": gpu_id, "model_id": model_id}).fetchall()[0][0]
-        assert reason.startswith(said)
+    )
+    cases = [{"gpu_id": gpu, "model_id": model} for gpu, model, _said in asked]
+    for rows, (*_case, said) in zip(at_once(book, macro, ("gpu_id", "model_id"), cases), asked, strict=True):
+        assert rows and all(row["unknown_reason"].startswith(said) for row in rows)
 
 
 def test_a_list_for_no_card_is_an_error_and_not_an_empty_list(book):

@@ -9,6 +9,7 @@ import pytest
 
 from pipeline.anatomy.families import reader_for
 from pipeline.anatomy.fields import Fields
+from tests.formulas.at_once import at_once
 
 ROWS = list(
     csv.DictReader(
@@ -97,25 +98,20 @@ def test_what_bitsandbytes_packs_weighs_what_it_weighs_elsewhere(book):
 
 def test_what_bitsandbytes_packs_lies_on_the_card_together_before_offload_begins(book):
     """from_pretrained puts it there unless a device_map says otherwise, and enable_model_cpu_offload moves it away only then."""
-    asked = "$1, denoiser_dtype_id := $2, text_dtype_id := $3"
-    for packed in ("int8", "nf4"):
-        stages = book.execute(
-            f"SELECT loaded_bytes, weights_bytes FROM pipeline_stages({asked})", [FLUX, packed, packed]
-        )
-        loaded = [(held, weights) for held, weights in stages.fetchall() if held]
+    bits = [{"model_id": FLUX, "denoiser_dtype_id": dtype, "text_dtype_id": dtype} for dtype in ("int8", "nf4")]
+    others = [{"model_id": FLUX, "denoiser_dtype_id": dtype} for dtype in ("gguf-q4_k_s", "fp8")]
+    *stages, of_gguf, of_floats = at_once(book, "pipeline_stages", ("model_id",), bits + others)
+    for parts, rows in zip(stages, at_once(book, "pipeline_of", ("model_id",), bits), strict=True):
+        loaded = [(part["loaded_bytes"], part["weights_bytes"]) for part in parts if part["loaded_bytes"]]
         assert len(loaded) == 2 and all(held == weights for held, weights in loaded)
-        rows = book.execute(
-            f"SELECT placement, total_bytes, weights_bytes, peak_part FROM pipeline_of({asked})", [FLUX, packed, packed]
-        ).fetchall()
         least = sum(weights for _, weights in loaded)
-        assert all(total > least for _, total, *_ in rows)
-        assert [(where, weights) for where, _, weights, part in rows if part == "loading"] == [
+        assert rows and all(row["total_bytes"] > least for row in rows)
+        assert {(row["placement"], row["weights_bytes"]) for row in rows if row["peak_part"] == "loading"} == {
             (where, least) for where in ("model", "group", "sequential")
-        ]
+        }
     # a file of GGUF, and 8-bit floats, are loaded on the CPU
-    for packed in ("gguf-q4_k_s", "fp8"):
-        query = f"SELECT sum(loaded_bytes) FROM pipeline_stages({asked})"
-        assert book.execute(query, [FLUX, packed, None]).fetchall() == [(0,)]
+    for parts in (of_gguf, of_floats):
+        assert parts and sum(part["loaded_bytes"] for part in parts) == 0
 
 
 def test_eight_bits_are_told_for_the_releases_that_move_them(book):
@@ -125,8 +121,7 @@ def test_eight_bits_are_told_for_the_releases_that_move_them(book):
 
 
 def test_a_class_or_a_format_that_nobody_described_has_a_reason(book):
-    query = "SELECT DISTINCT total_bytes, unknown_reason FROM pipeline_of($1, denoiser_dtype_id := $2)"
-    for model, dtype, said in (
+    asked = (
         ("krea/Krea-2-Raw", "gguf-q4_k_s", "how Krea2Transformer2DModel is held in gguf-q4_k_s is not known"),
         # which blocks of FLUX.2 files of mixed types hold apart no source says
         (
@@ -138,11 +133,9 @@ def test_a_class_or_a_format_that_nobody_described_has_a_reason(book):
         (FLUX, "nothing", "is held in nothing is not known"),
         # rows of 2,432 do not divide into groups of 256: converters write another format in their place
         ("stabilityai/stable-diffusion-3.5-large", "gguf-q4_k_s", "is held in gguf-q4_k_s is not known"),
-    ):
-        ((total, reason),) = book.execute(query, [model, dtype]).fetchall()
-        assert total is None and said in reason
-    ((total, reason),) = book.execute(
-        "SELECT DISTINCT total_bytes, unknown_reason FROM pipeline_of($1, dtype_id := 'fp32', denoiser_dtype_id := 'fp8')",
-        [FLUX],
-    ).fetchall()
-    assert total is None and "beside bf16 and fp16" in reason
+    )
+    cases = [{"model_id": model, "denoiser_dtype_id": dtype} for model, dtype, _said in asked]
+    cases += [{"model_id": FLUX, "dtype_id": "fp32", "denoiser_dtype_id": "fp8"}]
+    told = at_once(book, "pipeline_of", ("model_id",), cases)
+    for rows, said in zip(told, [*(said for *_, said in asked), "beside bf16 and fp16"], strict=True):
+        assert rows and all(row["total_bytes"] is None and said in row["unknown_reason"] for row in rows), said

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-import pytest
+from tests.formulas.at_once import at_once
 
 PATH = Path(__file__).parents[1] / "oracle" / "packed_encoders.csv"
 ROWS = list(csv.DictReader(PATH.read_text(encoding="utf-8").splitlines()))
@@ -45,39 +45,34 @@ def test_packed_encoders_hold_what_their_classes_hold(book):
 
 def test_parts_that_are_not_meant_stay_as_they_are(book):
     """CLIP and the autoencoder in 16 bits, the denoiser in its own format."""
-    query = "SELECT pipeline_part, weights_bytes FROM pipeline_stages($1, text_dtype_id := $2, denoiser_dtype_id := $3)"
-    told = {
-        asked: dict(book.execute(query, [FLUX, *asked]).fetchall())
-        for asked in ((None, None), ("nf4", None), ("int8", "nf4"))
-    }
-    plain, text, both = told.values()
+    asked = ((None, None), ("nf4", None), ("int8", "nf4"))
+    cases = [{"model_id": FLUX, "text_dtype_id": text, "denoiser_dtype_id": denoiser} for text, denoiser in asked]
+    plain, text, both = (
+        {part["pipeline_part"]: part["weights_bytes"] for part in parts}
+        for parts in at_once(book, "pipeline_stages", ("model_id",), cases)
+    )
     changed = {part for part in plain if plain[part] != text[part]}
     assert changed == {"text_encoder_2"} and {p for p in plain if plain[p] != both[p]} == {"denoiser", "text_encoder_2"}
     assert text["text_encoder_2"] < both["text_encoder_2"] < plain["text_encoder_2"]
 
 
-@pytest.mark.parametrize(
-    ("asked", "reason"),
-    [
-        ("text_dtype_id := 'gguf-q8_0'", "Transformers unpacks a GGUF file as it loads"),
-        ("text_dtype_id := 'nothing'", "is not known"),
-        ("text_dtype_id := 'nf4', dtype_id := 'fp16'", "packed text encoders are counted beside bf16"),
-        ("text_dtype_id := 'nf4', dtype_id := 'fp32'", "packed text encoders are counted beside bf16"),
-    ],
-)
-def test_what_is_not_known_is_null_with_its_reason(book, asked, reason):
-    for total, told in book.execute(
-        f"SELECT total_bytes, unknown_reason FROM pipeline_of('{FLUX}', {asked})"
-    ).fetchall():
-        assert total is None and reason in told
+def test_what_is_not_known_is_null_with_its_reason(book):
+    asked = (
+        ({"text_dtype_id": "gguf-q8_0"}, "Transformers unpacks a GGUF file as it loads"),
+        ({"text_dtype_id": "nothing"}, "is not known"),
+        ({"text_dtype_id": "nf4", "dtype_id": "fp16"}, "packed text encoders are counted beside bf16"),
+        ({"text_dtype_id": "nf4", "dtype_id": "fp32"}, "packed text encoders are counted beside bf16"),
+    )
+    told = at_once(book, "pipeline_of", ("model_id",), [{"model_id": FLUX} | case for case, _reason in asked])
+    for rows, (case, reason) in zip(told, asked, strict=True):
+        assert rows and all(row["total_bytes"] is None and reason in row["unknown_reason"] for row in rows), case
 
 
 def test_a_packed_t5_says_for_which_releases_it_is_told(book):
     """Before its release 5 Transformers kept what T5 names in 32 bits, 2.0 GB more of T5-XXL."""
-    query = "SELECT DISTINCT holds_for FROM pipeline_of($1, denoiser_dtype_id := 'nf4', text_dtype_id := $2)"
     flux, other = "black-forest-labs/FLUX.1-dev", "Qwen/Qwen-Image"
-    told = [
-        book.execute(query, asked).fetchall() for asked in ([flux, "nf4"], [flux, "int8"], [flux, None], [other, "nf4"])
-    ]
+    asked = ((flux, "nf4"), (flux, "int8"), (flux, None), (other, "nf4"))
+    cases = [{"model_id": model, "denoiser_dtype_id": "nf4", "text_dtype_id": text} for model, text in asked]
+    told = [{row["holds_for"] for row in rows} for rows in at_once(book, "pipeline_of", ("model_id",), cases)]
     eight = "bitsandbytes 0.48 and later with Transformers 5"
-    assert told == [[("Transformers 5",)], [(eight,)], [(None,)], [(None,)]]
+    assert told == [{"Transformers 5"}, {eight}, {None}, {None}]

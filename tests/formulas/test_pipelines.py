@@ -9,6 +9,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from tests.formulas.at_once import at_once
+
 ROWS = list(
     csv.DictReader((Path(__file__).parents[1] / "oracle" / "pipelines.csv").read_text(encoding="utf-8").splitlines())
 )
@@ -49,11 +51,50 @@ def pipelines(book):
     book.execute("ROLLBACK")
 
 
-def asked(book, macro, model_id, **scenario):
-    named = "".join(f", {name} := ${name}" for name in scenario)
-    result = book.execute(f"FROM {macro}($model_id{named})", {"model_id": model_id, **scenario})
-    columns = [column[0] for column in result.description]
-    return [dict(zip(columns, row, strict=True)) for row in result.fetchall()]
+WAYS = ("resident", "model", "group", "sequential")
+UNKNOWN = {
+    "no diffusion pipeline": {"model_id": "nobody/nothing"},
+    "fp32, bf16 and fp16": {"model_id": SDXL, "dtype_id": "fp8"},
+    "start at 1": {"model_id": SDXL, "images": 0},
+    "single pictures": {"model_id": SDXL, "frames": 9},
+    "decoding in tiles is not counted": {"model_id": SDXL, "is_tiled": True},
+    "multiples of 32": {"model_id": "Lightricks/LTX-Video", "height": 720, "width": 1280},
+    "does not record the config": {"model_id": NOT_RECORDED},
+}
+SIDES = (1024, 1536, 1792, 1984, 2048)
+MIXED = list(product((1024, 1408), ("nf4", "gguf-q4_k_s"), ("nf4", "fp8")))
+
+
+def of_mixed(side, denoiser, text):
+    return {"width": side, "height": side, "denoiser_dtype_id": denoiser, "text_dtype_id": text, "model_id": FLUX}
+
+
+@pytest.fixture(scope="module")
+def whole(pipelines):
+    """pipeline_of of every question here, by its name: the four ways to place the parts."""
+    cases = {"usual": {}, "wider": {"width": 1536}, "three pictures": {"images": 3}, "fp32": {"dtype_id": "fp32"}}
+    cases |= {side: {"width": side, "height": side} for side in (*SIDES, 65_536)} | UNKNOWN
+    cases |= {mixed: of_mixed(*mixed) for mixed in MIXED}
+    told = at_once(pipelines, "pipeline_of", ("model_id",), [{"model_id": SDXL} | case for case in cases.values()])
+    order = lambda row: WAYS.index(row["placement"]) if row["placement"] else 0  # noqa: E731
+    return {name: sorted(rows, key=order) for name, rows in zip(cases, told, strict=True)}
+
+
+@pytest.fixture(scope="module")
+def stages(pipelines):
+    """pipeline_stages likewise."""
+    cases = {dtype: {"model_id": SDXL, "dtype_id": dtype} for dtype in ("fp16", "bf16", "fp32")}
+    cases |= {mixed: of_mixed(*mixed) for mixed in MIXED}
+    told = at_once(pipelines, "pipeline_stages", ("model_id",), cases.values())
+    return dict(zip(cases, told, strict=True))
+
+
+def test_what_is_asked_alone_is_what_is_asked_with_others(pipelines, whole, stages):
+    for macro, others in (("pipeline_of", whole["usual"]), ("pipeline_stages", stages["bf16"])):
+        asked = pipelines.execute(f"FROM {macro}('{SDXL}')")
+        columns = [column[0] for column in asked.description]
+        alone = [dict(zip(columns, row, strict=True)) for row in asked.fetchall()]
+        assert sorted(alone, key=str) == sorted(others, key=str) and alone
 
 
 SIZES = ("width", "height", "frames", "text_tokens")
@@ -112,78 +153,55 @@ def test_frames_that_go_in_take_less_than_those_that_come_out(pipelines):
     assert len(rows) > 2 and all(held > int(row["peak_bytes"]) for row, held in zip(rows, told, strict=True))
 
 
-def test_each_way_to_place_the_parts_holds_less_than_the_one_before(pipelines):
-    resident, model, group, sequential = asked(pipelines, "pipeline_of", SDXL)
-    assert [row["placement"] for row in (resident, model, group, sequential)] == [
-        "resident",
-        "model",
-        "group",
-        "sequential",
-    ]
+def test_each_way_to_place_the_parts_holds_less_than_the_one_before(whole):
+    resident, model, group, sequential = whole["usual"]
+    assert tuple(row["placement"] for row in (resident, model, group, sequential)) == WAYS
     assert resident["total_bytes"] > model["total_bytes"] > group["total_bytes"] > sequential["total_bytes"]
     assert resident["weights_bytes"] == 2 * (2_567_463_684 + 123_060_480 + 694_659_840 + 83_653_863)
     for row in (resident, model, group, sequential):
         assert row["total_bytes"] == row["weights_bytes"] + row["activations_bytes"] + row["overhead_bytes"]
 
 
-@pytest.mark.some(2)
-@pytest.mark.parametrize("side", [1024, 1536, 1792, 1984, 2048])
-def test_one_part_at_a_time_needs_no_less_than_one_module(pipelines, side):
+@pytest.mark.parametrize("side", SIDES)
+def test_one_part_at_a_time_needs_no_less_than_one_module(whole, side):
     """The part that needs most is told with the blocks that lie unused beside its activations, at every size."""
-    _resident, model, _group, sequential = asked(pipelines, "pipeline_of", SDXL, width=side, height=side)
+    _resident, model, _group, sequential = whole[side]
     assert model["total_bytes"] > sequential["total_bytes"]
     assert model["peak_part"] == ("denoiser" if side < 1500 else "vae")
 
 
-def test_an_autoencoder_in_fp16_decodes_in_fp32(pipelines):
+def test_an_autoencoder_in_fp16_decodes_in_fp32(stages):
     """SDXL's does, and other programs leave it no choice: what fits must fit it."""
-    half, brain, full = (
-        {s["pipeline_part"]: s for s in asked(pipelines, "pipeline_stages", SDXL, dtype_id=dtype)}
-        for dtype in ("fp16", "bf16", "fp32")
-    )
+    half, brain, full = ({s["pipeline_part"]: s for s in stages[dtype]} for dtype in ("fp16", "bf16", "fp32"))
     (decoder,) = (part for part, stage in half.items() if stage["stage"] == "decode")
     assert half[decoder]["activations_bytes"] == full[decoder]["activations_bytes"]
     assert half[decoder]["weights_bytes"] == full[decoder]["weights_bytes"]
     assert half["denoiser"] | {"dtype_id": "bf16"} == brain["denoiser"]
 
 
-def test_more_of_anything_holds_more(pipelines):
-    (least, *_), (large, *_), (many, *_), (wide, *_) = (
-        asked(pipelines, "pipeline_of", SDXL, **scenario)
-        for scenario in ({}, {"width": 1536}, {"images": 3}, {"dtype_id": "fp32"})
-    )
-    assert least["total_bytes"] < min(row["total_bytes"] for row in (large, many, wide))
+def test_more_of_anything_holds_more(whole):
+    least, *more = (whole[name][0]["total_bytes"] for name in ("usual", "wider", "three pictures", "fp32"))
+    assert least < min(more)
 
 
-@pytest.mark.some(4)
-@pytest.mark.parametrize(
-    ("scenario", "reason"),
-    [
-        ({"model_id": "nobody/nothing"}, "no diffusion pipeline"),
-        ({"model_id": SDXL, "dtype_id": "fp8"}, "fp32, bf16 and fp16"),
-        ({"model_id": SDXL, "images": 0}, "start at 1"),
-        ({"model_id": SDXL, "frames": 9}, "single pictures"),
-        ({"model_id": SDXL, "is_tiled": True}, "decoding in tiles is not counted"),
-        ({"model_id": "Lightricks/LTX-Video", "height": 720, "width": 1280}, "multiples of 32"),
-        ({"model_id": NOT_RECORDED}, "does not record the config"),
-    ],
-)
-def test_what_is_not_known_is_null_with_its_reason(pipelines, scenario, reason):
-    for row in asked(pipelines, "pipeline_of", **scenario):
+@pytest.mark.parametrize("reason", UNKNOWN)
+def test_what_is_not_known_is_null_with_its_reason(whole, reason):
+    assert whole[reason]
+    for row in whole[reason]:
         assert reason in row["unknown_reason"]
         assert row["total_bytes"] is None and row["weights_bytes"] is None
 
 
-def test_pictures_of_any_size_are_counted(pipelines):
-    assert all(row["total_bytes"] > 0 for row in asked(pipelines, "pipeline_of", SDXL, width=65_536, height=65_536))
+def test_pictures_of_any_size_are_counted(whole):
+    assert len(whole[65_536]) == 4 and all(row["total_bytes"] > 0 for row in whole[65_536])
 
 
 def test_a_footprint_of_a_pipeline_says_where_to_ask(footprint_of):
     assert "pipeline_of" in footprint_of(SDXL)["unknown_reason"]
 
 
-def test_verdicts_keep_the_error_band_free(pipelines):
-    resident = asked(pipelines, "pipeline_of", SDXL)[0]
+def test_verdicts_keep_the_error_band_free(pipelines, whole):
+    resident = whole["usual"][0]
     needed, banded = resident["total_bytes"], resident["total_bytes"] * (1 + resident["error_band"])
     told = pipelines.execute(
         f"""SELECT gpu.gpu_id, gpu.capacity_bytes, told.verdict, told.headroom_bytes
@@ -196,14 +214,14 @@ def test_verdicts_keep_the_error_band_free(pipelines):
     assert {verdict for _gpu, _capacity, verdict, _headroom in told} == {"no", "tight", "fits"}
 
 
-def test_the_band_reaches_where_any_part_ends(pipelines):
+def test_the_band_reaches_where_any_part_ends(pipelines, whole, stages):
     """The part of the largest total is not always the one that may take most: activations spread wider than weights."""
-    (constants,) = pipelines.execute("SELECT constants FROM constants_row").fetchone()
+    ((constants,),) = pipelines.execute("SELECT constants FROM constants_row").fetchall()
     ends_elsewhere = 0
-    for side, denoiser, text in product((1024, 1408), ("nf4", "gguf-q4_k_s"), ("nf4", "fp8")):
-        given = {"width": side, "height": side, "denoiser_dtype_id": denoiser, "text_dtype_id": text}
-        parts = asked(pipelines, "pipeline_stages", FLUX, **given)
-        for told in asked(pipelines, "pipeline_of", FLUX, **given):
+    for mixed in MIXED:
+        parts = stages[mixed]
+        assert len(parts) > 2 and len(whole[mixed]) > 2
+        for told in whole[mixed]:
             ends = {}
             for part in parts:
                 held = {
@@ -230,25 +248,17 @@ def test_the_band_reaches_where_any_part_ends(pipelines):
     assert ends_elsewhere
 
 
-def asked_on(book, gpu_id, model_id=SDXL):
-    result = book.execute("FROM pipeline_fits_on($1, $2)", [gpu_id, model_id])
-    columns = [column[0] for column in result.description]
-    return [dict(zip(columns, row, strict=True)) for row in result.fetchall()]
-
-
-@pytest.mark.some(2)
-@pytest.mark.parametrize(
-    ("gpu_id", "model_id", "reason"),
-    [
+def test_a_verdict_that_is_not_known_has_a_reason(pipelines):
+    asked = (
         ("no-card", SDXL, "no such GPU"),
         ("m4-max-128gb", SDXL, "Apple"),
         ("t4", SDXL, "bf16"),
         ("rtx-4090", NOT_RECORDED, "does not record the config"),
-    ],
-)
-def test_a_verdict_that_is_not_known_has_a_reason(pipelines, gpu_id, model_id, reason):
-    for row in asked_on(pipelines, gpu_id, model_id):
-        assert row["verdict"] is None and reason in row["unknown_reason"]
+    )
+    cases = [{"gpu_id": gpu, "model_id": model} for gpu, model, _reason in asked]
+    told = at_once(pipelines, "pipeline_fits_on", ("gpu_id", "model_id"), cases)
+    for rows, (*case, reason) in zip(told, asked, strict=True):
+        assert rows and all(row["verdict"] is None and reason in row["unknown_reason"] for row in rows), case
 
 
 def test_every_name_of_a_family_is_a_model_that_is_told(book):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.formulas.at_once import one_each
+
 LARGE, LARGEST = "meta-llama/Llama-3.1-70B", "meta-llama/Llama-3.1-405B"
 
 
@@ -88,17 +90,30 @@ def test_a_way_that_is_tight_is_told_on_the_cards_that_it_fits_on(plans_for):
     assert {plan["tensor_parallel"] for plan in plans} == {1}
 
 
-def test_a_card_that_does_not_run_the_format_has_no_plan(plans_for):
-    (row,) = plans_for("t4", "Qwen/Qwen3-0.6B", dtype_id="bf16")
+SMALL = {"model_id": "Qwen/Qwen3-0.6B"}
+
+
+@pytest.fixture(scope="module")
+def without(book):
+    """The one row of each case that has no plan, by its name."""
+    cases = {
+        "a card that does not run it": SMALL | {"gpu_id": "t4", "dtype_id": "bf16"},
+        "too large": {"gpu_id": "gtx-1060-6gb", "model_id": LARGEST, "dtype_id": "fp16", "attention": "eager"},
+        "no such card": SMALL | {"gpu_id": "abacus"},
+        "a format that is not trained": SMALL | {"gpu_id": "h100-sxm", "dtype_id": "nf4"},
+    }
+    return one_each(book, "plans_for", ("gpu_id", "model_id"), cases)
+
+
+def test_a_card_that_does_not_run_the_format_has_no_plan(without):
+    row = without["a card that does not run it"]
     assert row["verdict"] is None
     assert "compute capability" in row["unknown_reason"]
 
 
-def test_nothing_fits_and_no_such_card_are_told(plans_for):
-    (none,) = plans_for("gtx-1060-6gb", LARGEST, dtype_id="fp16", attention="eager")
-    assert none["verdict"] == "no"
-    (unknown,) = plans_for("abacus", "Qwen/Qwen3-0.6B")
-    assert unknown["unknown_reason"].startswith("no such GPU: abacus (nearest: ")
-    (untrainable,) = plans_for("h100-sxm", "Qwen/Qwen3-0.6B", dtype_id="nf4")
+def test_nothing_fits_and_no_such_card_are_told(without):
+    assert without["too large"]["verdict"] == "no"
+    assert without["no such card"]["unknown_reason"].startswith("no such GPU: abacus (nearest: ")
+    untrainable = without["a format that is not trained"]
     assert untrainable["verdict"] is None
     assert "gradients cannot flow" in untrainable["unknown_reason"]

@@ -36,6 +36,19 @@ def said_of(counted):
     return said | {"program": "trl", "program_version": counted["trl_version"], "sequences": int(counted["pairs"])}
 
 
+OLDEST = dict(phase_id="full-finetune", sequences=2, program_version="1.0")
+MIXTURE = dict(model="Qwen/Qwen3-30B-A3B", phase_id="lora", sequences=2)
+OTHERS = {
+    "all weights": dict(phase_id="full-finetune"),
+    "packed": dict(objective="DPO", phase_id="qlora"),
+    "GRPO's adapters": dict(objective="grpo", phase_id="lora"),
+    "a mixture in 1.7": MIXTURE | dict(program_version="1.7"),
+    "a mixture in 1.8": MIXTURE | dict(program_version="1.8"),
+    "a mixture by ORPO": MIXTURE | dict(objective="orpo"),
+    "a mixture by GRPO": MIXTURE | dict(objective="grpo", sequences=8),
+} | {f"oldest {name}": OLDEST | dict(objective=name) for name in ("dpo", "orpo", "kto", "grpo", "reward")}
+
+
 @pytest.fixture(scope="module")
 def answers(book):
     """What is said of each training that was counted, by its place, of each that is refused and of each release, by its name."""
@@ -46,7 +59,7 @@ def answers(book):
     }
     cases |= {name: case for name, (case, _reason) in REFUSED.items()}
     cases |= {version: dict(phase_id="lora", program_version=version) for version in VERSIONS}
-    cases |= {"usual": dict(phase_id="lora"), "by name": dict(phase_id="lora", program="TRL")}
+    cases |= {"usual": dict(phase_id="lora"), "by name": dict(phase_id="lora", program="TRL")} | OTHERS
     usual = {"objective": "dpo", "model": MODEL}
     return one_each(book, "preference_of", tuple(usual), {name: usual | case for name, case in cases.items()})
 
@@ -103,8 +116,8 @@ def test_releases_of_an_objective_follow_each_other(book):
     )
 
 
-def test_what_is_not_said_is_trls_and_the_reference_is_a_copy_of_trained_weights(preference_of, footprint_of):
-    row = preference_of(phase_id="full-finetune")
+def test_what_is_not_said_is_trls_and_the_reference_is_a_copy_of_trained_weights(answers, footprint_of):
+    row = answers["all weights"]
     assert (row["sequences"], row["context_tokens"], row["dtype_id"], row["checkpointing"]) == (8, 1024, "fp32", "full")
     assert (row["objective_id"], row["holds_for"]) == ("dpo", "TRL 1.15.0 to 1.16.0")
     own = footprint_of(MODEL, phase_id="full-finetune", program="trl", program_version="1.16", sequences=16)
@@ -117,28 +130,24 @@ def test_what_is_not_said_is_trls_and_the_reference_is_a_copy_of_trained_weights
     assert row["total_bytes"] == sum(part or 0 for part in parts) > own["total_bytes"]
 
 
-def test_adapters_need_no_second_model(preference_of):
-    row = preference_of("DPO", phase_id="qlora")
+def test_adapters_need_no_second_model(answers):
+    row = answers["packed"]
     assert row["reference_bytes"] == 0 and row["lora_dropout"] == 0 and row["total_bytes"] > 0
 
 
-@pytest.mark.full
-def test_orpo_has_no_reference_and_kto_takes_single_answers(preference_of):
-    asked = dict(phase_id="full-finetune", sequences=2, program_version="1.0")
-    dpo, orpo, kto = (preference_of(name, **asked) for name in ("dpo", "orpo", "kto"))
+def test_orpo_has_no_reference_and_kto_takes_single_answers(answers):
+    dpo, orpo, kto, grpo = (answers[f"oldest {name}"] for name in ("dpo", "orpo", "kto", "grpo"))
     assert orpo["reference_bytes"] == 0 and kto["reference_bytes"] == dpo["reference_bytes"] > 0
     assert dpo["weights_bytes"] - orpo["weights_bytes"] == dpo["reference_bytes"]
     # (it takes its losses in four bytes of each logit less)
     assert dpo["activations_bytes"] - orpo["activations_bytes"] == 4 * 4 * 1024 * 151_936
-    grpo = preference_of("grpo", **asked)
     assert grpo["reference_bytes"] == 0 and grpo["holds_for"].endswith("generating with Transformers")
-    assert preference_of("grpo", phase_id="lora")["lora_dropout"] == 0.05
+    assert answers["GRPO's adapters"]["lora_dropout"] == 0.05
     assert kto["activations_bytes"] < 0.6 * dpo["activations_bytes"] and kto["sequences"] == 2
 
 
-def test_a_reward_model_has_neither_logits_nor_a_head(preference_of, footprint_of):
-    asked = dict(phase_id="full-finetune", sequences=2, program_version="1.0")
-    dpo, reward = preference_of("dpo", **asked), preference_of("reward", **asked)
+def test_a_reward_model_has_neither_logits_nor_a_head(answers):
+    dpo, reward = (answers[f"oldest {name}"] for name in ("dpo", "reward"))
     # an untied head of 151,936 words and 4,096 wide, in fp32, and as much of gradients
     head = 4 * 151_936 * 4_096
     assert reward["weights_bytes"] == dpo["weights_bytes"] - dpo["reference_bytes"] - head
@@ -224,17 +233,18 @@ def test_releases_hold_less_and_less(answers):
     assert answers["usual"]["total_bytes"] == totals[5] < 0.6 * totals[0]
 
 
-def test_a_mixture_of_experts_is_trained_with_a_load_balancing_loss_too(preference_of):
+def test_a_mixture_of_experts_is_trained_with_a_load_balancing_loss_too(answers):
     """48 layers of 128 experts: 8 bytes of each for each of two pairs' tokens, since 1.8."""
-    asked = dict(model="Qwen/Qwen3-30B-A3B", phase_id="lora", sequences=2)
-    older, newer = (preference_of(program_version=version, **asked) for version in ("1.7", "1.8"))
+    older, newer = (answers[f"a mixture in {version}"] for version in ("1.7", "1.8"))
     assert newer["total_bytes"] - older["total_bytes"] == 8 * 4 * 1024 * 48 * 128
     assert older["holds_for"] == "TRL 1.6.0 to 1.7.1"
     assert newer["holds_for"] == "TRL 1.8.0 to 1.13.0, Transformers 5.16 or later"
     assert [row["program_version"] for row in (older, newer)] == ["1.7", "1.8"]
-    assert preference_of("orpo", **asked)["holds_for"] == "TRL 1.14.0 to 1.16.0"
-    grpo = preference_of("grpo", **asked | {"sequences": 8})
-    assert grpo["holds_for"] == "TRL 1.15.0 to 1.16.0, Transformers 5.16 or later, generating with Transformers"
+    assert answers["a mixture by ORPO"]["holds_for"] == "TRL 1.14.0 to 1.16.0"
+    assert (
+        answers["a mixture by GRPO"]["holds_for"]
+        == "TRL 1.15.0 to 1.16.0, Transformers 5.16 or later, generating with Transformers"
+    )
 
 
 @pytest.mark.parametrize("case", REFUSED)

@@ -2,43 +2,21 @@
 
 from __future__ import annotations
 
-import csv
-import datetime
-import json
-from pathlib import Path
-
 import polars as pl
 import pytest
 
-from pipeline.base.caches import cache_folder
 from pipeline.book.scenario import TYPES
-from pipeline.hub.record import Record
-from pipeline.hub.snapshot import Snapshot
-from pipeline.press import blank
-from pipeline.press.anatomise import anatomise
+from tests.formulas import step_account
 
-ORACLE = Path(__file__).parents[1] / "oracle"
 # the rows beyond 2.5 % are of experts that few layers hold: their gradients come one by one, the formula takes them at once
 UNDER, OVER = -0.025, 0.045
-
-
-def _read(name):
-    return list(csv.DictReader((ORACLE / name).read_text(encoding="utf-8").splitlines()))
 
 
 @pytest.fixture(scope="module")
 def judged():
     """Rows of sharded_peaks.csv with `error`, predicted ÷ counted − 1."""
-    rows = [row for row in _read("sharded_peaks.csv") if row["peak_bytes"]]
-    asked = {row["model"] for row in rows}
-    records = tuple(
-        Record(row["model"], config=json.loads(row["config_json"]), config_kind="verbatim")
-        for row in _read("training_models.csv")
-        if row["model"] in asked
-    )
-    snapshot = Snapshot(ORACLE, datetime.date(2026, 11, 20), "oracle", records, {})
-    connection = blank.copied(cache_folder())
-    blank.fill(connection, anatomise(snapshot))
+    rows = [row for row in step_account.read("sharded_peaks.csv") if row["peak_bytes"]]
+    connection = step_account.book()
     named = [name for name in rows[0] if name in TYPES]
     frame = pl.DataFrame(
         [
@@ -53,9 +31,9 @@ def judged():
     connection.register("asked", frame.with_columns(longest + nulls).to_arrow())
     connection.execute("CREATE TABLE batch AS FROM asked")
     keys = ", ".join(("model_id", *named))
-    answers = connection.execute(
-        f"SELECT {keys}, total_bytes - overhead_bytes, peak_moment, unknown_reason FROM footprints('batch')"
-    ).fetchall()
+    answers = step_account.unoptimised(
+        connection, f"SELECT {keys}, total_bytes - overhead_bytes, peak_moment, unknown_reason FROM footprints('batch')"
+    )
     connection.close()
     by_scenario = {answer[:-3]: answer[-3:] for answer in answers}
     for row, scenario in zip(rows, frame.select("model_id", *named).rows(), strict=True):

@@ -6,6 +6,7 @@ import csv
 from pathlib import Path
 
 from pipeline.render.data import sounds
+from tests.formulas.at_once import at_once
 
 ROWS = list(
     csv.DictReader(
@@ -41,31 +42,55 @@ def test_every_class_was_counted_and_is_a_model_of_the_snapshot(book):
     assert all(book.execute(query, list(row[:2])).fetchall()[0][0] for row in listed)
 
 
+def by_seconds(book, *asked):
+    """What is said of models, seconds and formats."""
+    names = ("model_id", "seconds", "dtype_id")
+    cases = [dict(zip(names, case, strict=True)) for case in asked]
+    return [row for (row,) in at_once(book, "speech_of", names[:1], cases)]
+
+
 def test_sound_is_asked_by_seconds(book):
-    columns = "weights_bytes, activations_bytes, total_bytes, context_tokens, codec_bytes, unknown_reason"
-    minute, ten = told(book, HEARS, 60, "bf16", columns), told(book, HEARS, 600, "bf16", columns)
-    assert minute[0] == ten[0] == 2 * 627_008_134 and minute[3:] == (None, None, None)
+    heard = [(HEARS, seconds, "bf16") for seconds in (60, 600)]
+    spoken = [(SPEAKS, seconds, "fp32") for seconds in (30, 3600, 67)]
+    cloned = [("coqui/XTTS-v2", seconds, "fp32") for seconds in (30, 3600)]
+    minute, ten, half, hour, piece, short, long = by_seconds(book, *heard, *spoken, *cloned)
+    assert minute["weights_bytes"] == ten["weights_bytes"] == 2 * 627_008_134
+    assert [minute[name] for name in ("context_tokens", "codec_bytes", "unknown_reason")] == [None] * 3
+    assert [ten[name] for name in ("context_tokens", "codec_bytes", "unknown_reason")] == [None] * 3
     # (what its attention holds grows with the square)
-    assert ten[1] > 15 * minute[1] and minute[2] < 2.2e9 < ten[2] < 8e9
-    half, hour = told(book, SPEAKS, 30, "fp32", columns), told(book, SPEAKS, 3600, "fp32", columns)
-    assert half[0] == 4 * 81_810_022 and half[2] < 2e9
-    assert told(book, "coqui/XTTS-v2", 30, "fp32", columns) == told(book, "coqui/XTTS-v2", 3600, "fp32", columns)
+    assert ten["activations_bytes"] > 15 * minute["activations_bytes"]
+    assert minute["total_bytes"] < 2.2e9 < ten["total_bytes"] < 8e9
+    assert half["weights_bytes"] == 4 * 81_810_022 and half["total_bytes"] < 2e9
+    assert alike(short) == alike(long) and short["total_bytes"] > 0
     # a text is cut into pieces: the longest of them counts, however many there are
-    assert hour == told(book, SPEAKS, 67, "fp32", columns) and half[2] < hour[2] < 3 * 2**30
+    assert alike(hour) == alike(piece) and half["total_bytes"] < hour["total_bytes"] < 3 * 2**30
+
+
+def alike(row):
+    return {name: value for name, value in row.items() if name.endswith("_bytes") or name == "unknown_reason"}
+
+
+def test_what_is_asked_alone_is_what_is_asked_with_others(book):
+    columns = "weights_bytes, activations_bytes, total_bytes, context_tokens, codec_bytes, unknown_reason"
+    for asked, row in zip(
+        ((HEARS, 60, "bf16"), (SPEAKS, 30, "fp32")),
+        by_seconds(book, (HEARS, 60, "bf16"), (SPEAKS, 30, "fp32")),
+        strict=True,
+    ):
+        assert told(book, *asked, columns) == tuple(row[name] for name in columns.split(", "))
 
 
 def test_who_speaks_when_takes_the_same_for_any_length(book):
     """It looks at windows of ten seconds; the two pipelines load the same classes. The batch of 32 was seen to hold 1.82 GiB."""
-    for model in ("pyannote/speaker-diarization-3.1", "pyannote/speaker-diarization-community-1"):
-        minute = told(book, model, 60, "fp32", "weights_bytes + activations_bytes, total_bytes, unknown_reason")
-        assert minute == told(
-            book, model, 4 * 3600, "fp32", "weights_bytes + activations_bytes, total_bytes, unknown_reason"
-        )
-        assert 0.85 * 1.82 * 2**30 < minute[0] < 1.82 * 2**30 < minute[1] and minute[2] is None
-    voice = [
-        told(book, "pyannote/wespeaker-voxceleb-resnet34-LM", n, "fp32", "activations_bytes")[0] for n in (10, 100)
-    ]
-    assert voice[1] == 10 * voice[0]
+    models = ("pyannote/speaker-diarization-3.1", "pyannote/speaker-diarization-community-1")
+    spoken = [(model, seconds, "fp32") for model in models for seconds in (60, 4 * 3600)]
+    voices = [("pyannote/wespeaker-voxceleb-resnet34-LM", seconds, "fp32") for seconds in (10, 100)]
+    *of_speakers, ten, hundred = by_seconds(book, *spoken, *voices)
+    for minute, hours in (of_speakers[:2], of_speakers[2:]):
+        assert alike(minute) == alike(hours) and minute["unknown_reason"] is None
+        held = minute["weights_bytes"] + minute["activations_bytes"]
+        assert 0.85 * 1.82 * 2**30 < held < 1.82 * 2**30 < minute["total_bytes"]
+    assert hundred["activations_bytes"] == 10 * ten["activations_bytes"]
 
 
 def test_what_comes_of_a_class_is_said(book):
@@ -92,7 +117,7 @@ def test_what_comes_of_a_class_is_said(book):
 
 
 def test_what_was_not_counted_has_a_reason(book):
-    for model, seconds, dtype, reason in (
+    asked = (
         (SPEAKS, 30, "fp16", "counted in 32 bits"),
         (HEARS, 30, "int8", "counted in 16 or 32 bits"),
         (HEARS, 30, "nothing", "counted in 16 or 32 bits"),
@@ -100,8 +125,9 @@ def test_what_was_not_counted_has_a_reason(book):
         (HEARS, -1, "bf16", "start above 0"),
         ("ResembleAI/chatterbox", 41, "fp32", "up to 40 seconds"),
         ("bosonai/higgs-audio-v2-generation-3B-base", 30, "bf16", "not known (table speech_model)"),
-    ):
-        total, weights, said = told(book, model, seconds, dtype, "total_bytes, weights_bytes, unknown_reason")
-        assert (total, weights) == (None, None) and reason in said
+    )
+    told = by_seconds(book, *(case[:3] for case in asked))
+    for row, (*_case, reason) in zip(told, asked, strict=True):
+        assert (row["total_bytes"], row["weights_bytes"]) == (None, None) and reason in row["unknown_reason"]
     query = "SELECT verdict FROM speech_fits_on('rtx-3060-12gb', $1, seconds := $2, dtype_id := 'bf16')"
     assert [book.execute(query, [HEARS, n]).fetchall() for n in (60, 1200)] == [[("fits",)], [("no",)]]

@@ -192,10 +192,26 @@ def test_llama_cpp_gives_prediction_layers_a_context_of_their_own(pairs, footpri
     assert row["engine_setting"] == "--spec-type draft-mtp" and row["activations_bytes"] == alone["activations_bytes"]
 
 
-def test_the_verdict_with_prediction_layers_is_of_both(book):
-    ask = "SELECT verdict, total_bytes FROM speculative_fits_on('rtx-5090', 'Qwen/Qwen3.6-27B', 'mtp', dtype_id := $1, engine_id := 'vllm')"
-    assert book.execute(ask, ["awq-int4"]).fetchall()[0][0] == "fits"
-    assert book.execute(ask, ["bf16"]).fetchall()[0][0] == "no"
+PACKED = dict(model=MODEL, draft=DRAFT, dtype_id="gguf-q4_k_m")
+OF_LAYERS = dict(card="rtx-5090", model="Qwen/Qwen3.6-27B", draft="mtp", engine_id="vllm")
+
+
+@pytest.fixture(scope="module")
+def verdicts(book):
+    """What is said of each pair on a card."""
+    cases = {
+        "layers in 4 bits": OF_LAYERS | dict(dtype_id="awq-int4"),
+        "layers in 16 bits": OF_LAYERS | dict(dtype_id="bf16"),
+        "8192": PACKED | dict(card="rtx-4090", context_tokens=8192),
+        "14336": PACKED | dict(card="rtx-4090", context_tokens=14336),
+        "no such card": PACKED | dict(card="none-such", context_tokens=8192),
+    }
+    told = one_each(book, "speculative_fits_on", ("card", "model", "draft"), cases)
+    return {name: (row["verdict"], row["unknown_reason"]) for name, row in told.items()}
+
+
+def test_the_verdict_with_prediction_layers_is_of_both(verdicts):
+    assert (verdicts["layers in 4 bits"][0], verdicts["layers in 16 bits"][0]) == ("fits", "no")
 
 
 REFUSED = {
@@ -226,14 +242,15 @@ def test_what_is_not_known_or_not_taken_has_a_reason_and_no_number(pairs, case):
     assert row["total_bytes"] is None and row["engine_setting"] is None and REFUSED[case][1] in row["unknown_reason"]
 
 
-def test_a_head_that_reads_layers_of_another_model_is_never_said_to_run_alone(book):
+def test_a_head_that_reads_layers_of_another_model_is_never_said_to_run_alone(footprints):
     """It has no embedding and no head of its own. An encoder of pictures embeds no tokens either, and runs alone."""
-    ask = "SELECT total_bytes, unknown_reason FROM footprint_of($1, phase_id := $2)"
-    for phase in ("inference", "lora"):
-        total, reason = book.execute(ask, ["z-lab/Qwen3-8B-DFlash-b16", phase]).fetchall()[0]
-        assert total is None and "runs beside the model that it was made for, and never alone" in reason
-    for model in ("google/vit-base-patch16-224", "openai/clip-vit-large-patch14", "openai/whisper-tiny", DRAFT):
-        assert book.execute(ask, [model, "inference"]).fetchall()[0][0] > 0
+    alone = ("google/vit-base-patch16-224", "openai/clip-vit-large-patch14", "openai/whisper-tiny", DRAFT)
+    head = [{"model_id": "z-lab/Qwen3-8B-DFlash-b16", "phase_id": phase} for phase in ("inference", "lora")]
+    of_heads, others = footprints(head), footprints([{"model_id": model} for model in alone])
+    for row in of_heads:
+        assert row["total_bytes"] is None
+        assert "runs beside the model that it was made for, and never alone" in row["unknown_reason"]
+    assert all(row["total_bytes"] > 0 for row in others)
 
 
 def test_vocabularies_that_differ_a_little_are_llama_cpps_own(pairs):
@@ -241,16 +258,11 @@ def test_vocabularies_that_differ_a_little_are_llama_cpps_own(pairs):
     assert row["unknown_reason"] is None and row["draft_weights_bytes"] > 0
 
 
-def test_the_verdict_is_of_both(book):
-    ask = "SELECT verdict, unknown_reason FROM speculative_fits_on($card, $model, $draft, dtype_id := 'gguf-q4_k_m', context_tokens := $tokens)"
-
-    def verdict(tokens, card="rtx-4090"):
-        return book.execute(ask, {"card": card, "model": MODEL, "draft": DRAFT, "tokens": tokens}).fetchall()[0]
-
+def test_the_verdict_is_of_both(verdicts, book):
     alone = "SELECT verdict FROM fits_on('rtx-4090', $1, dtype_id := 'gguf-q4_k_m', context_tokens := 14336)"
-    assert verdict(8192) == ("fits", None) and verdict(14336)[0] == "no"
+    assert verdicts["8192"] == ("fits", None) and verdicts["14336"][0] == "no"
     assert book.execute(alone, [MODEL]).fetchall()[0][0] == "fits"
-    assert verdict(8192, "none-such") == (None, "no such GPU: none-such")
+    assert verdicts["no such card"] == (None, "no such GPU: none-such")
 
 
 def test_each_rule_names_constants_that_there_are():

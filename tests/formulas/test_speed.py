@@ -6,6 +6,8 @@ import statistics
 
 import pytest
 
+from tests.formulas.at_once import one_each
+
 # of one user on one card, by whom the usual share of llama.cpp is told
 RUNS = "FROM serving_run WHERE source = 'gpu-benchmarks-llama' AND gpu_count = 1 ORDER BY ALL"
 
@@ -17,6 +19,37 @@ def speed(book, gpu, model, **arguments):
     )
     names = [column[0] for column in result.description]
     return dict(zip(names, result.fetchall()[0], strict=True))
+
+
+CHAT = dict(gpu="rtx-4090", model="Qwen/Qwen3-8B")
+SERVED = dict(gpu="h100-sxm", model="Qwen/Qwen3-8B", dtype_id="fp8")
+WITHOUT = (
+    ("rtx-4090", "BAAI/bge-m3", "it writes no tokens: it reads them all at once"),
+    ("rtx-4090", "google/diffusiongemma-26B-A4B-it", "it writes a block of tokens"),
+    ("m5-ultra-256gb", "Qwen/Qwen3-8B", "the bandwidth of the card is not known"),
+    ("rtx-9999", "Qwen/Qwen3-8B", "no such GPU: rtx-9999"),
+    ("rtx-4090", "Qwen/Qwen3-9999B", "no such model in this snapshot"),
+)
+
+
+@pytest.fixture(scope="module")
+def bounds(book):
+    """What is said of each case, by its name."""
+    cases = {
+        "one": CHAT | dict(dtype_id="gguf-q4_k_m", context_tokens=8192),
+        "split": CHAT | dict(dtype_id="gguf-q4_k_m", context_tokens=512, gpu_count=2),
+        "alone": CHAT | dict(dtype_id="gguf-q4_k_m", context_tokens=512),
+        "shared": SERVED | dict(gpu_count=2),
+        "single": SERVED,
+        "eight": SERVED | dict(sequences=8),
+        "16 bits": SERVED | dict(dtype_id="bf16"),
+    }
+    cases |= {why: dict(gpu=gpu, model=model) for gpu, model, why in WITHOUT}
+    return one_each(book, "speed_on", ("gpu", "model"), cases)
+
+
+def test_what_is_asked_alone_is_what_is_asked_with_others(book, bounds):
+    assert speed(book, "h100-sxm", "Qwen/Qwen3-8B", dtype_id="fp8") == bounds["single"]
 
 
 @pytest.fixture(scope="module")
@@ -70,18 +103,15 @@ def test_of_experts_a_token_reads_those_that_it_is_sent_to(book):
     assert read == pytest.approx(2 * (whole - embeddings - experts + experts * 8 / 128), rel=1e-6)
 
 
-def test_the_bound_is_bandwidth_over_bytes_and_grows_with_what_reads_at_once(book):
-    one = speed(book, "rtx-4090", "Qwen/Qwen3-8B", dtype_id="gguf-q4_k_m", context_tokens=8192)
+def test_the_bound_is_bandwidth_over_bytes_and_grows_with_what_reads_at_once(bounds):
+    one, split, alone, shared, single, eight = (
+        bounds[name] for name in ("one", "split", "alone", "shared", "single", "eight")
+    )
     assert one["decode_tokens_per_second_most"] == pytest.approx(1008e9 / (one["read_bytes"] + one["cache_bytes"]))
     assert one["cache_bytes"] == 36 * 2 * 8 * 128 * 2 * 8192
     # layers that are split run one after another: two cards are no faster for one user
-    split = speed(book, "rtx-4090", "Qwen/Qwen3-8B", dtype_id="gguf-q4_k_m", context_tokens=512, gpu_count=2)
-    alone = speed(book, "rtx-4090", "Qwen/Qwen3-8B", dtype_id="gguf-q4_k_m", context_tokens=512)
     assert split["decode_tokens_per_second_most"] == pytest.approx(alone["decode_tokens_per_second_most"], rel=0.01)
-    shared = speed(book, "h100-sxm", "Qwen/Qwen3-8B", dtype_id="fp8", gpu_count=2)
-    single = speed(book, "h100-sxm", "Qwen/Qwen3-8B", dtype_id="fp8")
     assert shared["decode_tokens_per_second_most"] == pytest.approx(2 * single["decode_tokens_per_second_most"])
-    eight = speed(book, "h100-sxm", "Qwen/Qwen3-8B", dtype_id="fp8", sequences=8)
     assert (
         single["decode_tokens_per_second_most"]
         < eight["decode_tokens_per_second_most"]
@@ -89,28 +119,17 @@ def test_the_bound_is_bandwidth_over_bytes_and_grows_with_what_reads_at_once(boo
     )
 
 
-def test_a_prompt_is_multiplied_with_every_weight_that_it_passes(book):
-    told = speed(book, "h100-sxm", "Qwen/Qwen3-8B", dtype_id="bf16")
+def test_a_prompt_is_multiplied_with_every_weight_that_it_passes(book, bounds):
+    told, quick = bounds["16 bits"], bounds["single"]
     elements = book.execute(
         "SELECT sum(element_count) FROM tensor WHERE model_id = 'Qwen/Qwen3-8B' AND tensor_class NOT IN ('embedding', 'head')"
     ).fetchall()[0][0]
     assert told["prefill_tokens_per_second_most"] == pytest.approx(989e12 / (2 * elements), rel=1e-3)
     # products of 8 bits are faster than those of 16: a bound that left them out would be none
-    quick = speed(book, "h100-sxm", "Qwen/Qwen3-8B", dtype_id="fp8")
     assert quick["prefill_tokens_per_second_most"] > 1.9 * told["prefill_tokens_per_second_most"]
 
 
-@pytest.mark.some(2)
-@pytest.mark.parametrize(
-    ("gpu", "model", "why"),
-    [
-        ("rtx-4090", "BAAI/bge-m3", "it writes no tokens: it reads them all at once"),
-        ("rtx-4090", "google/diffusiongemma-26B-A4B-it", "it writes a block of tokens"),
-        ("m5-ultra-256gb", "Qwen/Qwen3-8B", "the bandwidth of the card is not known"),
-        ("rtx-9999", "Qwen/Qwen3-8B", "no such GPU: rtx-9999"),
-        ("rtx-4090", "Qwen/Qwen3-9999B", "no such model in this snapshot"),
-    ],
-)
-def test_what_has_no_bound_has_a_reason(book, gpu, model, why):
-    told = speed(book, gpu, model)
+@pytest.mark.parametrize("why", [why for *_, why in WITHOUT])
+def test_what_has_no_bound_has_a_reason(bounds, why):
+    told = bounds[why]
     assert told["decode_tokens_per_second_most"] is None and told["unknown_reason"].startswith(why)

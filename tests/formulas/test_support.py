@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.book.facts import read_facts
+from tests.formulas.at_once import at_once
 
 SMALL = "Qwen/Qwen3-0.6B"
 
@@ -95,49 +96,54 @@ def test_every_verdict_is_of_a_pair_that_runs(book):
     assert set(kinds) == {True, False, None}
 
 
-@pytest.mark.some(1)
-@pytest.mark.parametrize(
-    ("card", "held"),
-    [
-        ("rtx-4090", True),
-        pytest.param("h100-sxm", True, marks=pytest.mark.full),
-        pytest.param("mi300x", True, marks=pytest.mark.full),
-        ("rtx-3090", True),
-        ("t4", False),
-        pytest.param("mi210", False, marks=pytest.mark.full),
-    ],
-)
-def test_an_8_bit_cache_has_a_verdict_only_where_a_source_says_that_the_card_reads_it(book, card, held):
+READS_FP8 = {"rtx-4090": True, "h100-sxm": True, "mi300x": True, "rtx-3090": True, "t4": False, "mi210": False}
+
+
+@pytest.fixture(scope="module")
+def cached(book):
+    """By macro what is said of a cache in 8 bits on each card; and of one in 16."""
+    asked = {"model_id": SMALL, "engine_id": "vllm", "dtype_id": "fp16"}  # (T4 runs no bf16)
+    first = ("gpu_id", "model_id")
+    told = {}
+    for name, macro, dtype in (
+        ("fits", "fits_on", "fp8"),
+        ("in 16 bits", "fits_on", "bf16"),
+        ("limits", "limits_on", "fp8"),
+        ("several", "on_several_gpus", "fp8"),
+    ):
+        cases = [asked | {"gpu_id": card, "kv_dtype_id": dtype} for card in READS_FP8]
+        told[name] = dict(zip(READS_FP8, at_once(book, macro, first, cases), strict=True))
+    return told
+
+
+@pytest.mark.parametrize(("card", "held"), READS_FP8.items())
+def test_an_8_bit_cache_has_a_verdict_only_where_a_source_says_that_the_card_reads_it(cached, card, held):
     """Triton has no such type below compute capability 8.9; there vLLM takes FlashInfer, from 8.0 on."""
-
-    def ask(column, kv_dtype_id="fp8", macro="fits_on"):
-        query = (
-            f"SELECT {column} FROM {macro}('{card}', '{SMALL}', engine_id := 'vllm', kv_dtype_id := '{kv_dtype_id}')"
-        )
-        return book.execute(query).fetchall()[0][0]
-
-    assert ask("verdict") == ("fits" if held else None)
-    assert ask("coalesce(unknown_reason, '')").startswith(
-        "" if held else "no source in the book says that a cache in fp8"
-    )
-    assert ask("verdict", "bf16") == "fits"
-    assert (ask("max_context_tokens", macro="limits_on") is not None) == held
-    assert (ask("verdict", macro="on_several_gpus") is not None) == held
+    (row,) = cached["fits"][card]
+    assert row["verdict"] == ("fits" if held else None)
+    assert (row["unknown_reason"] or "").startswith("" if held else "no source in the book says that a cache in fp8")
+    assert [row["verdict"] for row in cached["in 16 bits"][card]] == ["fits"]
+    assert [row["max_context_tokens"] is not None for row in cached["limits"][card]] == [held]
+    several = cached["several"][card]
+    assert several and {row["verdict"] is not None for row in several} == {held}
 
 
 def test_an_8_bit_cache_is_read_on_older_cards_where_flashinfer_reads_the_model(book):
     """Two RTX 3090 run Qwen3.6-27B with --kv-cache-dtype fp8; models whose layers only Triton runs there are refused."""
-    read = "SELECT unknown_reason FROM fits_on('rtx-3090', $1, engine_id := $2, kv_dtype_id := 'fp8', context_tokens := 2048, dtype_id := 'bf16')"
-    for model, engine, is_read in (
+    asked = (
         ("Qwen/Qwen3.6-27B", "vllm", True),  # states, and attention of 256-wide heads
         ("openai/gpt-oss-20b", "vllm", False),  # sinks
         ("google/gemma-3-4b-it", "vllm", False),  # pictures that look both ways
         ("google/gemma-4-31B-it", "vllm", False),  # heads of 512
         ("deepseek-ai/DeepSeek-V2-Lite", "vllm", False),  # a latent
         (SMALL, "sglang", False),  # of which no source was read
+    )
+    usual = {"gpu_id": "rtx-3090", "kv_dtype_id": "fp8", "context_tokens": 2048, "dtype_id": "bf16"}
+    cases = [usual | {"model_id": model, "engine_id": engine} for model, engine, _is_read in asked]
+    for (row,), (model, _engine, is_read) in zip(
+        at_once(book, "fits_on", ("gpu_id", "model_id"), cases), asked, strict=True
     ):
-        ((reason,),) = book.execute(read, [model, engine]).fetchall()
-        assert (reason is None) == is_read, (model, reason)
+        assert (row["unknown_reason"] is None) == is_read, (model, row["unknown_reason"])
     asked = f"FROM fits_on('a100-sxm-80gb', '{SMALL}', program := 'vllm', program_version := $1, kv_dtype_id := 'fp8')"
     told = [book.execute(f"SELECT verdict {asked}", [version]).fetchall() for version in ("0.11", "0.28")]
     assert told == [[(None,)], [("fits",)]]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.press.plans import fill_plans
+from tests.formulas.at_once import at_once
 
 with (Path(__file__).parents[1] / "golden" / "trainings.csv").open(encoding="utf-8", newline="") as lines:
     WHOLE = list(csv.DictReader(lines))
@@ -194,27 +195,27 @@ def test_of_experts_those_that_a_token_passes_are_counted(plans):
 @pytest.mark.full
 @pytest.mark.some(3)
 @pytest.mark.parametrize("run", WHOLE, ids=lambda run: run["run"])
-def test_whole_trainings_lie_in_the_band(plans, run):
-    best = _whole(plans, run)
+def test_whole_trainings_lie_in_the_band(whole, run):
+    best = whole[run["run"]]
     reported = float(run["gpu_hours"])
     assert best["gpu_count"] * best["hours_least"] <= reported <= best["gpu_count"] * best["hours_most"]
 
 
 @pytest.mark.full
-def test_the_factor_of_whole_trainings_is_that_of_the_published_ones(plans, book):
+def test_the_factor_of_whole_trainings_is_that_of_the_published_ones(whole, book):
     names = "whole_run_factor, whole_run_factor_least, whole_run_factor_most"
     factor, least, most = book.execute(f"SELECT {names} FROM constants").fetchall()[0]
-    ratios = [float(run["gpu_hours"]) / (_whole(plans, run)["gpu_hours"] / factor) for run in WHOLE]
+    ratios = [float(run["gpu_hours"]) / (whole[run["run"]]["gpu_hours"] / factor) for run in WHOLE]
     assert round(statistics.median(ratios), 2) == factor
     assert least == pytest.approx(min(ratios), abs=0.01) and least <= min(ratios)
     assert most == pytest.approx(max(ratios), abs=0.01) and most >= max(ratios)
 
 
-def test_each_whole_training_is_judged_by_the_others(plans, book):
+def test_each_whole_training_is_judged_by_the_others(whole, book):
     """The factor is fitted to all eight: what it is worth shows when each is left out in turn."""
     page = (Path(__file__).parents[2] / "site" / "docs" / "method" / "plans.md").read_text(encoding="utf-8")
     (factor,) = book.execute("SELECT whole_run_factor FROM constants").fetchall()[0]
-    ratios = {run["run"]: float(run["gpu_hours"]) / (_whole(plans, run)["gpu_hours"] / factor) for run in WHOLE}
+    ratios = {run["run"]: float(run["gpu_hours"]) / (whole[run["run"]]["gpu_hours"] / factor) for run in WHOLE}
     inside = 0
     for name, ratio in ratios.items():
         others = [other for run, other in ratios.items() if run != name]
@@ -224,11 +225,11 @@ def test_each_whole_training_is_judged_by_the_others(plans, book):
     assert inside == 6 and "Six of the eight lie in the band" in page
 
 
-def test_the_method_page_tells_these_ratios_and_shares(plans, book):
+def test_the_method_page_tells_these_ratios_and_shares(whole, book):
     page = (Path(__file__).parents[2] / "site" / "docs" / "method" / "plans.md").read_text(encoding="utf-8")
     (factor,) = book.execute("SELECT whole_run_factor FROM constants").fetchall()[0]
     for run in WHOLE:
-        ratio = float(run["gpu_hours"]) / (_whole(plans, run)["gpu_hours"] / factor)
+        ratio = float(run["gpu_hours"]) / (whole[run["run"]]["gpu_hours"] / factor)
         (line,) = [line for line in page.splitlines() if line.startswith(f"| {run['run']},")]
         assert float(line.split("|")[2]) == round(ratio, 2)
     share = "round(100 * quantile_cont(hardware_share, $q))::INT"
@@ -238,11 +239,18 @@ def test_the_method_page_tells_these_ratios_and_shares(plans, book):
     assert f"from {book.execute('SELECT count(*) FROM training_run').fetchall()[0][0]} published speeds" in page
 
 
-def _whole(plans, run):
-    return plans(
-        run["gpu_id"], run["model_id"], phase_id="pretrain", data_tokens=float(run["tokens"]),
-        context_tokens=int(run["context_tokens"]), days=100,
-    )[0]  # fmt: skip
+@pytest.fixture(scope="module")
+def whole(book):
+    """The best plan of each whole training, by its name."""
+    cases = [
+        {
+            "gpu_id": run["gpu_id"], "model_id": run["model_id"], "phase_id": "pretrain", "data_tokens": float(run["tokens"]),
+            "context_tokens": int(run["context_tokens"]), "days": 100,
+        }
+        for run in WHOLE
+    ]  # fmt: skip
+    told = at_once(book, "plan_training_for", ("gpu_id", "model_id"), cases)
+    return {run["run"]: min(rows, key=lambda row: row["plan_rank"]) for run, rows in zip(WHOLE, told, strict=True)}
 
 
 WRONG = {

@@ -131,7 +131,7 @@ def test_mixtures_of_experts_are_told_as_the_card_held_them():
     assert {row["model"] for row in OF_MIXTURES} == MIXTURES
     assert {row["objective_id"] for row in OF_MIXTURES} == {"sft", "dpo", "kto", "grpo"}
     cases = [case_of(row) for row in OF_MIXTURES]
-    with step_account.book(OF_MIXTURES) as connection:
+    with step_account.book() as connection:
         texts = [case for case in cases if case["objective"] == "sft"]
         others = [case for case in cases if case["objective"] != "sft"]
         answers = told_of_texts(connection, texts)

@@ -1,5 +1,7 @@
 """The formulas as they are asked against the formulas as they are written: the same rows, to the bit."""
 
+from contextlib import contextmanager
+
 import duckdb
 import polars as pl
 import pytest
@@ -32,6 +34,14 @@ def asked(book):
     book.unregister("flat_rows")
     book.execute("CREATE OR REPLACE TEMP TABLE flat_answered AS FROM footprints('flat_asked')")
     return "flat_asked"
+
+
+@contextmanager
+def unoptimised(book):
+    """For questions of few rows, which take longest to plan."""
+    book.execute("PRAGMA disable_optimizer")
+    yield
+    book.execute("PRAGMA enable_optimizer")
 
 
 def differences(book, left, right):
@@ -79,8 +89,9 @@ def test_a_row_of_another_phase_is_not_answered_as_one_of_those_asked_for(book):
         ("training", "is_plain", ["full-finetune", "lora", "pretrain", "qlora"]),
         ("inference", "is_usual", ["inference"]),
     ):
-        told = book.execute(f"SELECT phase_id FROM footprints_in('flat_mixed', '{phase}', {width} := true) ORDER BY 1")
-        assert [said for (said,) in told.fetchall()] == answered
+        query = f"SELECT phase_id FROM footprints_in('flat_mixed', '{phase}', {width} := true) ORDER BY 1"
+        with unoptimised(book):
+            assert [said for (said,) in book.execute(query).fetchall()] == answered
 
 
 def test_every_macro_takes_every_argument_of_a_scenario(book):
@@ -116,9 +127,10 @@ def test_a_relation_may_leave_columns_out(book):
         "footprints_in('{}', 'inference')",
         "footprints_in('{}', NULL, is_plain := true)",
     ):
-        told = book.execute(f"SELECT context_tokens FROM {asked.format('flat_few')} WHERE total_bytes > 0 ORDER BY ALL")
+        with unoptimised(book):
+            assert differences(book, f"FROM {asked.format('flat_few')}", f"FROM {asked.format('flat_all')}") == 0
+        told = book.execute("SELECT context_tokens FROM left_rows WHERE total_bytes > 0 ORDER BY ALL")
         assert told.fetchall() == [(4096,), (8192,)]
-        assert differences(book, f"FROM {asked.format('flat_few')}", f"FROM {asked.format('flat_all')}") == 0
 
 
 @pytest.mark.parametrize(
