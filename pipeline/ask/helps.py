@@ -140,7 +140,9 @@ def commands_of(
             or row is None
             or not row["share_is_free"]
             or (users > 1 and engine == "transformers")
-            or (line["engine"] == "sglang" and not _runs(almanac, card, line["engine"], row))
+            or (
+                line["engine"] == "sglang" and not _runs(almanac, card, line["engine"], row["dtype_id"], model.model_id)
+            )
             or (with_images and (engine == "transformers" or not line["held"]))
         ):
             continue
@@ -190,7 +192,7 @@ def _of_tag(model: Model) -> list[dict[str, str]]:
     return [{**line, "command": command, "formats": model.dtype_id or ""}]
 
 
-def _runs(almanac: Almanac, card: Card, engine_id: str, row: Row) -> bool:
+def _runs(almanac: Almanac, card: Card, engine_id: str, dtype_id: str, model_id: str) -> bool:
     """Whether a source says that an engine, of which another's numbers are told, runs the format on the card, and nobody says that what it
     holds of this architecture is something else."""
     query = """
@@ -200,7 +202,7 @@ def _runs(almanac: Almanac, card: Card, engine_id: str, row: Row) -> bool:
         )
         FROM runs_on WHERE engine_id = $engine AND dtype_id = $dtype AND gpu_id = $gpu AND phase_id = 'inference'
     """
-    asked = {"engine": engine_id, "dtype": row["dtype_id"], "gpu": card.gpu_id, "model": row["model_id"]}
+    asked = {"engine": engine_id, "dtype": dtype_id, "gpu": card.gpu_id, "model": model_id}
     return almanac.value(query, asked)
 
 

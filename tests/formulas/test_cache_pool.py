@@ -32,6 +32,7 @@ def held(footprints):
         "pro": {"model_id": PRO, "gpu_count": 8},
         "sees": {"model_id": SEEING},
         "sglang": {"engine_id": "sglang"},
+        "integers": {"dtype_id": "awq-int4"},
     }
     answers = footprints([usual | scenario for scenario in asked.values()])
     for name in ("kv_dtype_id", "pipeline_parallel", "data_parallel"):
@@ -129,6 +130,8 @@ def test_what_nobody_read_stays_unknown(held):
     for name in ("sees", "sglang"):
         assert held[name]["total_bytes"] is None and "not known" in held[name]["unknown_reason"], name
     assert held["pro"]["unknown_reason"] is None
+    reason = "vllm is answered for this architecture in fp8, mxfp4, nvfp4, stored"
+    assert held["integers"]["unknown_reason"] == reason, "its own loader takes no other format"
 
 
 def test_a_card_that_reads_more_at_a_time_is_told_to_read_less(book):

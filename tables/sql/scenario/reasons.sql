@@ -196,6 +196,9 @@ CREATE OR REPLACE MACRO way_reason(model, weight, scenario) AS CASE
     WHEN scenario.kv_element_bits IS NULL THEN 'no such KV dtype: ' || scenario.kv_dtype_id
     WHEN NOT scenario.takes_kv_dtype THEN scenario.engine_id || ' holds no KV cache '
         || iif(has_pool(model, scenario.engine_id), 'of this architecture ', '') || 'in ' || scenario.kv_dtype_id
+    WHEN has_pool(model, scenario.engine_id)
+        AND NOT list_contains(string_split(model.pool.dtype_ids, ' '), scenario.dtype_id)
+        THEN scenario.engine_id || ' is answered for this architecture in ' || replace(model.pool.dtype_ids, ' ', ', ')
     WHEN weight.weights_bytes IS NULL
         THEN coalesce(weight.unknown_reason, 'the format of the published checkpoint is not known')
     WHEN scenario.phase_id = 'inference' AND scenario.engine_id IN (SELECT engine_id FROM engine
