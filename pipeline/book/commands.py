@@ -102,6 +102,6 @@ def fill(template: str, dtype: str, held: Mapping[str, str], asked: Mapping[str,
         "all_tokens": asked["context"],
         "cache": "",
         "slots": "",
-        **dict.fromkeys((*TEXT_ALONE, *NO_IMAGES, "counted"), ""),
+        **dict.fromkeys((*TEXT_ALONE, *NO_IMAGES, "counted", "kept"), ""),
     } | dict(asked)
     return re.sub(r"\{(\w+)\}", lambda m: given[m[1]], template)

@@ -85,7 +85,7 @@ function fill(template, { dtype, context, cards, flags, share: part }, { held, m
   const given = {
     model, repository: held[dtype] ?? held.gguf ?? "", quant: name(dtype), tag: dtype === "gguf-mxfp4" ? "" : `:${name(dtype)}`, bits: /mlx-(\d)bit/.exec(dtype)?.[1] ?? "", context: String(context), share: part.toFixed(2),
     tensor_parallel_size: cards > 1 ? ` --tensor-parallel-size ${cards}` : "", tp: cards > 1 ? ` --tp ${cards}` : "", devices: cards > 1 ? "'auto'" : "0",
-    sight: "", beside: "", images: "", counted: "", users: "1", prompts: "1", all_tokens: String(context), cache: "", slots: "", ...own,
+    sight: "", beside: "", images: "", counted: "", kept: "", users: "1", prompts: "1", all_tokens: String(context), cache: "", slots: "", ...own,
   };
   const command = template.replace(/\{(\w+)\}/g, (_, key) => given[key]);
   return flags ? command.replace("-ngl 99", flags) : command;

@@ -7,10 +7,11 @@ The page says it of four bits and the context that it opens with; for a card of 
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from pathlib import Path
 
 from pipeline.base.readonly import reading
-from pipeline.book.commands import SAFE, SHARE, TALKING, fill, formats_of, lines, repositories
+from pipeline.book.commands import ENGINES, SAFE, SHARE, TALKING, fill, formats_of, lines, repositories
 from pipeline.render.data.relatives import Relatives
 
 _HERE = "SELECT count(*) FROM duckdb_tables() WHERE schema_name = 'internal' AND table_name = 'seeing_model'"
@@ -40,13 +41,29 @@ def seeing(folder: Path) -> dict[str, bool]:
         return dict(rows.fetchall())
 
 
+def kept_in(folder: Path) -> dict[str, dict]:
+    """Of models of which an engine makes something of its own: `kept`, what vLLM is told of the one format that it keeps their cache in, and
+    `unread`, the engines that cannot load them or of which nobody knows what they hold."""
+    with reading(folder / "almanac.duckdb") as connection:
+        if not connection.execute(_HERE).fetchone()[0]:
+            return {}
+        rows = connection.execute(
+            """
+            SELECT shape.model_id, ' ' || kv.setting, list_concat(coalesce(engine_gaps, []), coalesce(unread_engines, []))
+            FROM internal.shape AS shape LEFT JOIN kv_dtype AS kv ON kv.kv_dtype_id = shape.pool.kv_dtype_id
+            WHERE coalesce(engine_gaps, unread_engines) IS NOT NULL OR pool IS NOT NULL ORDER BY 1
+            """
+        )
+        return {name: {"kept": kept, "unread": unread} for name, kept, unread in rows.fetchall()}
+
+
 class Commands:
     def __init__(self, models: list[dict], relatives: Relatives) -> None:
         self.models, self.relatives = models, relatives
 
-    def of(self, number: int, context: int, gaps: dict[str, str]) -> list[dict]:
-        """The commands of a model, an engine each; none for a model that generates no text or whose id a shell would not take.
-        `gaps` say what the commands are told of what it sees with."""
+    def of(self, number: int, context: int, gaps: dict[str, str], unread: Collection[str] = ()) -> list[dict]:
+        """The commands of a model, an engine each; none for a model that generates no text or whose id a shell would not take, nor of
+        engines that cannot load it or whose way with it nobody read. `gaps` say what the commands are told of what it sees with."""
         model = self.models[number]
         if model["pipeline_tag"] not in TALKING or not SAFE.fullmatch(model["model_id"]):
             return []
@@ -54,7 +71,7 @@ class Commands:
         found: dict[str, dict] = {}
         for place, row in enumerate(lines()):
             formats = formats_of(row, held_by, model["stored_format"])
-            if row["engine"] in found or not formats:
+            if row["engine"] in found or not formats or {row["engine"], ENGINES.get(row["engine"])} & set(unread):
                 continue
             held = {name: held_by[name] for name in row["held"].split() if name in held_by}
             dtype = next((f for f in FOUR_BIT if f in formats), formats[0])

@@ -94,6 +94,7 @@ class ModelPages:
             "containers": containers.read(book.folder),
             "passes": passes.read(book.folder),
             "seeing": commands.seeing(book.folder),
+            "kept": commands.kept_in(book.folder),
         } | reach.read(book, self.kept, self.contexts, self.lengths, self.trained, OFFERED, TRAINED)
 
     def made_of(self, number: int) -> tuple[str, list]:
@@ -101,7 +102,7 @@ class ModelPages:
         stands there. A page that asks another model anything else fails tests/render/test_kept_pages.py."""
         model = self.book.models[number]
         name = model["model_id"]
-        told = ("tensors", "layers", "pipelines", "sounds", "formulas", "containers", "passes", "seeing")
+        told = ("tensors", "layers", "pipelines", "sounds", "formulas", "containers", "passes", "seeing", "kept")
         held = [self.held[what].get(name) for what in told]
         return name, [self.site_url, list(self.book.reasons), api.plain(model), self.beside(number), held]
 
@@ -174,7 +175,9 @@ class ModelPages:
             levels=self.reach.levels,
             used_run={part for bar in bars for part in bar["used"]},
             repositories=htmlsafe_json_dumps(self.commands.repositories(number)),
-            commands=self.commands.of(number, context or self.wanted[0], gaps) if known and inference else [],
+            commands=self.commands.of(number, context or self.wanted[0], gaps, self._kept(number)["unread"])
+            if known and inference
+            else [],
             reason=self.headlines.reason(number),
             weights_alone=model["anatomy_grade"] != "unknown" and (model["parameter_count"] or 0) * 2,
             short_context=bool(model["max_context_tokens"] and model["max_context_tokens"] < self.wanted[0]),
@@ -281,7 +284,12 @@ class ModelPages:
         they leave its tower out it is left out, too."""
         is_counted = self.held["seeing"].get(model_id)
         leaves_tower = (container and container["is_text_alone"]) or is_counted is False
-        return self.counted | ({} if is_counted is None else NO_IMAGES) | (TEXT_ALONE if leaves_tower else {})
+        kept = self.held["kept"].get(model_id, {}).get("kept")
+        told = self.counted | ({} if is_counted is None else NO_IMAGES) | (TEXT_ALONE if leaves_tower else {})
+        return told | ({"kept": kept} if kept else {})
+
+    def _kept(self, number: int) -> dict:
+        return self.held["kept"].get(self.book.models[number]["model_id"], {"unread": ()})
 
     @cached_property
     def counted(self) -> dict[str, str]:
