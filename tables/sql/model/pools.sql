@@ -21,7 +21,8 @@ WITH counted AS (
 grouped AS (SELECT *, greatest(round(window_layers / most_layers), 1)::BIGINT AS window_groups FROM counted)
 SELECT
     model_id, {
-        'engine_id': pool.engine_id, 'dtype_ids': pool.dtype_ids, 'kv_dtype_id': pool.kv_dtype_id, 'page_tokens': pool.page_tokens,
+        'engine_id': pool.engine_id, 'dtype_ids': pool.dtype_ids,
+        'kv_dtype_id': pool.kv_dtype_id, 'page_tokens': pool.page_tokens,
         'page_bytes': pool.page_bytes, 'window_page_tokens': pool.window_page_tokens,
         'window_tokens': window_tokens, 'window_groups': window_groups,
         'tuple_count': greatest(most_layers, ceil(window_layers / window_groups))::BIGINT,
