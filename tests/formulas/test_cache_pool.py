@@ -89,7 +89,7 @@ def test_loading_takes_what_a_log_says(held):
 
 
 def test_what_is_left_on_eight_cards_is_what_a_log_says_and_no_more(held):
-    """vllm-project/vllm issue 51454, 0.25 on B200 of 178.35 GiB at a share of 0.95: 20.43 requests of the whole context, and 156.9 of
+    """vllm-project/recipes issue 762 (vllm issue 51454, 0.25 on B200 of 178.35 GiB at a share of 0.95): 20.43 requests of the whole context, and 156.9 of
     eight ranks."""
     for name, reported, least in (("eight", 20.43, 0.94), ("ranks", 156.9 / 8, 0.88)):
         row = held[name]
