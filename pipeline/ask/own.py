@@ -119,7 +119,7 @@ def with_adapter(almanac: Almanac, model: Model, card: Card, use: Use, adapter: 
     if use.phase_id != "inference":
         return card, said
     scenario = {"model_id": model.model_id, "dtype_id": "bf16", "precision": "pure", "adapter": adapter.kind, **said}
-    (row,) = almanac.ask([scenario], None, 2**50, phase_id="lora", is_plain=False, with_limits=False)
+    (row,) = almanac.ask([scenario], None, 2**50, phase_id="lora", is_plain=False, is_usual=True, with_limits=False)
     if row["adapters_bytes"] is None:
         raise Unknown(f"Not known: what its adapter takes ({row['unknown_reason']})")
     held = row["adapters_bytes"]

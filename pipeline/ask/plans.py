@@ -15,7 +15,6 @@ def plan(
     almanac: Almanac, model: Model, cards: Iterable[Card], use: Use, limit: int, work: Work | None = None
 ) -> dict[str, Any]:
     """How many cards of each kind a model takes, and how they share; of a training on so much data also how long it takes."""
-    almanac.hasten()
     if work is not None:
         told = [_timed(almanac, model, card, use, limit, work) for card in cards]
         return {"model": model.shown, "use": vars(use), "work": vars(work), "cards": told}

@@ -83,8 +83,13 @@ class Use:
     @property
     def is_plain(self) -> bool:
         """Whether it says nothing that few ask for: the formulas are shorter then."""
-        said = (self.lora_rank, self.lora_targets, self.adapter, self.program, self.images, self.sharding, self.offload)
-        return all(one is None for one in said)
+        said = (self.lora_rank, self.lora_targets, self.adapter, self.program, self.sharding, self.offload)
+        return self.is_usual and all(one is None for one in said)
+
+    @property
+    def is_usual(self) -> bool:
+        """Whether it says nothing of pictures, which fewer ask for still."""
+        return self.images is None
 
 
 @dataclass(frozen=True)

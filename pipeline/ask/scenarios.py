@@ -32,7 +32,7 @@ def answered(almanac: Almanac, scenarios: list[Row], card: Card, use: Use, **how
     names = dict.fromkeys(name for scenario in scenarios for name in scenario)
     full = [{name: scenario.get(name) for name in names} for scenario in scenarios]
     if not use.is_plain:
-        how["is_plain"] = False
+        how |= {"is_plain": False, "is_usual": use.is_usual}
     rows = almanac.ask(full, card.gpu_id, card.free_bytes, phase_id=use.phase_id, **how)
     return rows if use.dtype_id else _once(rows)
 

@@ -21,7 +21,7 @@ WHERE false;
 
 CREATE OR REPLACE MACRO fits_in(
     relation, gpu_id, phase_id := 'inference', free_bytes := NULL, is_plain := true, with_limits := true,
-    beyond_bytes := 0
+    beyond_bytes := 0, is_usual := false
 ) AS TABLE
 WITH fit_card AS MATERIALIZED (
     SELECT asked.*, gpu.gpu_id AS card_id, gpu.card, gpu.card.vendor, gpu.card.compute_capability,
@@ -53,7 +53,7 @@ fit_asked AS MATERIALIZED (
                 1048576)) AS places
     FROM with_program_in('fit_said', is_plain) AS asked
     LEFT JOIN model_name AS named ON named.name = lower(asked.model_id)
-    LEFT JOIN shape_row ON shape_row.model_id = coalesce(named.model_id, asked.model_id)
+    LEFT JOIN brief_row ON brief_row.model_id = coalesce(named.model_id, asked.model_id)
     CROSS JOIN constants_row
 ),
 fit_step AS (
@@ -67,7 +67,7 @@ fit_footprint AS (
     SELECT footprint.* REPLACE (footprint.total_bytes + beyond_bytes::BIGINT AS total_bytes,
             footprint.weights_bytes + beyond_bytes::BIGINT AS weights_bytes),
         footprint.context_tokens IS NOT DISTINCT FROM wish.tokens_asked AS is_asked
-    FROM footprints_in('fit_step', phase_id, is_plain := is_plain) AS footprint
+    FROM footprints_in('fit_step', phase_id, is_plain := is_plain, is_usual := is_usual) AS footprint
     LEFT JOIN fit_wish AS wish ON wish.model_id IS NOT DISTINCT FROM footprint.model_id
 ),
 fit_line AS (

@@ -214,7 +214,7 @@ LEFT JOIN program_row AS usual ON usual.program_id = known.program_id AND usual.
         version_number(asked.program_version::VARCHAR) >= usual.from_number
             AND version_number(asked.program_version::VARCHAR) < usual.below_number)
 LEFT JOIN model_name AS named ON named.name = lower(asked.model_id::VARCHAR)
-LEFT JOIN shape_row ON shape_row.model_id = coalesce(named.model_id, asked.model_id::VARCHAR)
+LEFT JOIN brief_row ON brief_row.model_id = coalesce(named.model_id, asked.model_id::VARCHAR)
 LEFT JOIN program_model AS classes ON classes.model_id = coalesce(named.model_id, asked.model_id::VARCHAR)
     AND classes.program_id = known.program_id
 CROSS JOIN constants_row;
