@@ -16,6 +16,8 @@
 --   layer splits take the GPU with the most layers (stage_share). Data-parallel ranks have a
 --   cache each, for their own sequences (rank_sequences). Decode context parallelism deals tokens out among tensor-
 --   parallel ranks that would hold copies: each has whole cells of its share.
+-- Latents with an index are kept as the row of latent_index says: packed with scales in 8 bits, index keys in 8 bits
+--   whatever the cache is in (vllm-latent-index: 53,940 bytes a token of GLM-5.3 on every rank, 61,464 of GLM-5).
 -- Where layers of all kinds share one pool of pages it is worked out in kv-cache/pool.sql.
 -- Not covered: prefix sharing, grouped block sizes of hybrid models in vLLM, beam search.
 
@@ -37,13 +39,21 @@ CREATE OR REPLACE MACRO read_tokens(layer, scenario) AS iif(layer.mechanism = 'c
 CREATE OR REPLACE MACRO cached_elements(layer, scenario) AS layer.elements_per_token
     + iif(scenario.reads_prompt = 'whole', layer.unread_elements, 0);
 
+-- bytes of one token in one layer
+CREATE OR REPLACE MACRO has_latent_index(model, engine_id) AS coalesce(model.latent_index.engine_id = engine_id, false);
+CREATE OR REPLACE MACRO cached_bytes(layer, model, scenario) AS
+    iif(has_latent_index(model, scenario.engine_id) AND layer.mechanism = 'mla',
+        iif(scenario.kv_dtype_id = model.latent_index.kv_dtype_id, model.latent_index.entry_bytes,
+            scenario.kv_element_bits / 8.0 * (layer.elements_per_token - layer.index_elements))
+            + iif(layer.index_elements > 0, model.latent_index.index_entry_bytes, 0),
+        scenario.kv_element_bits / 8.0 * cached_elements(layer, scenario));
+
 CREATE OR REPLACE MACRO caches_unread(model) AS
     coalesce(list_bool_or(list_transform(model.caches, lambda layer: layer.unread_elements > 0)), false);
 
 CREATE OR REPLACE MACRO kv_cache_bytes(model, scenario) AS try_cast(ceil(
-    scenario.rank_sequences * scenario.kv_element_bits / 8.0
-        * coalesce(list_sum(list_transform(model.caches, lambda layer:
-        layer.layer_count * cached_elements(layer, scenario) * kv_share(layer, scenario)
+    scenario.rank_sequences * coalesce(list_sum(list_transform(model.caches, lambda layer:
+        layer.layer_count * cached_bytes(layer, model, scenario) * kv_share(layer, scenario)
             * read_tokens(layer, scenario))), 0)
 ) AS BIGINT);
 
@@ -64,9 +74,8 @@ CREATE OR REPLACE MACRO cached_copies(layer, model, scenario) AS iif(layer.kv_he
     model.head_max / layer.kv_head_count, 1);
 
 CREATE OR REPLACE MACRO kv_padding_bytes(model, scenario) AS try_cast(ceil(
-    scenario.rank_sequences * scenario.kv_element_bits / 8.0
-        * coalesce(list_sum(list_transform(model.caches, lambda layer:
-        layer.layer_count * cached_elements(layer, scenario) * kv_share(layer, scenario)
+    scenario.rank_sequences * coalesce(list_sum(list_transform(model.caches, lambda layer:
+        layer.layer_count * cached_bytes(layer, model, scenario) * kv_share(layer, scenario)
             * greatest(0, iif(layer.mechanism = 'cross', 0,
             reserved_tokens(layer, model, scenario) * cached_copies(layer, model, scenario)
                 - read_tokens(layer, scenario))))), 0)

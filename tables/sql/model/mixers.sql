@@ -20,6 +20,8 @@ SELECT
         -- rank has a part of it
         'whole_share': iif(mechanism = 'mla', 0, greatest(0.0, elements_per_token
             - kv_head_count * (head_dim + value_head_dim)) / greatest(elements_per_token, 1)),
+        -- of a latent: the key of an index beside it
+        'index_elements': coalesce(iif(mechanism = 'mla', greatest(elements_per_token - latent_elements, 0), 0), 0),
         'window_tokens': window_tokens,
         'kv_head_count': kv_head_count, 'state_elements': state_elements, 'conv_state_elements': conv_state_elements,
         'state_bytes_each': iif(state_dtype_id IN ('bf16', 'fp16'), 2, 4)
@@ -53,5 +55,8 @@ SELECT
     coalesce(bool_or(has_qk_norm), false) AS has_qk_norm,
     coalesce(bool_and(mechanism = 'bidirectional'), false) AS is_encoder,
     coalesce(max(head_count) > max(kv_head_count), false) AS has_grouped_heads
-FROM attention_layer WHERE component IN ('text', 'encoder', 'decoder')
+FROM attention_layer
+LEFT JOIN (SELECT model_id, max(out_features) AS latent_elements FROM tensor WHERE role = 'mla_kv_a' GROUP BY model_id)
+    USING (model_id)
+WHERE component IN ('text', 'encoder', 'decoder')
 GROUP BY model_id;

@@ -6,7 +6,8 @@
 --     + what loading through bitsandbytes leaves cached (measured-rows, group glm4 in 4 bits: 0.6 to 1.3 GB beyond all
 --         else, its head has 1.2)
 --     + vLLM: the same rounding, non-torch memory (NCCL's buffers included) and CUDA graphs; of a checkpoint in MXFP4
---       what its kernels add to the experts (weights/kernels.sql); with a cache in fp8 what FlashInfer works in
+--       what its kernels add to the experts (weights/kernels.sql); with a cache in fp8 what FlashInfer works in;
+--       what picks latents by an index (activations/inference/indexes.sql)
 --     + SGLang: communication buffers, captured graphs and standing buffers by its own rules of thumb, its table of
 --         requests
 --
@@ -67,7 +68,7 @@ CREATE OR REPLACE MACRO overhead_bytes(scenario, constants, model, gradients) AS
         WHEN scenario.engine_id = 'sglang' THEN sglang_standing_bytes(scenario, model, constants)
         WHEN is_server(scenario) THEN non_torch_bytes(scenario, constants) + constants.vllm_cuda_graph_bytes
             + rounding_bytes(model, scenario) + kernel_overhead_bytes(model, scenario, constants)
-            + reader_workspace_bytes(model, scenario, constants)
+            + reader_workspace_bytes(model, scenario, constants) + index_standing_bytes(model, scenario, constants)
         WHEN scenario.engine_id = 'llama.cpp' THEN constants.llama_cpp_workspace_bytes
         -- (what it keeps for reuse MLX gives back before Metal's limit is reached)
         WHEN scenario.engine_id = 'mlx-lm' THEN 0

@@ -56,11 +56,12 @@ CREATE OR REPLACE MACRO sampler_bytes_vllm(model, scenario, constants) AS
 -- of cards that share experts by no rank
 CREATE OR REPLACE MACRO profile_bytes_alone(model, scenario, constants) AS greatest(
     sampler_bytes_vllm(model, scenario, constants),
-    profiled_tokens(scenario, constants) * feed_forward_bytes_per_token(model, scenario) / scenario.tensor_parallel)
+    profiled_tokens(scenario, constants) * feed_forward_bytes_per_token(model, scenario) / scenario.tensor_parallel
+        + index_logits_bytes(model, scenario))
         + rotation_table_bytes(model, scenario);
 CREATE OR REPLACE MACRO profile_bytes_vllm(model, scenario, constants) AS iif(is_spread(scenario),
     greatest(sampler_bytes_vllm(model, scenario, constants),
-        spread_step_bytes(model, scenario, profiled_tokens(scenario, constants)))
+        spread_step_bytes(model, scenario, profiled_tokens(scenario, constants)) + index_logits_bytes(model, scenario))
         + rotation_table_bytes(model, scenario),
     profile_bytes_alone(model, scenario, constants))
         + iif(has_pool(model, scenario.engine_id), pool_step_bytes(model, scenario, constants), 0);

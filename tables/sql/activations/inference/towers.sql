@@ -104,7 +104,8 @@ END
         scenario.compute_bytes * step_tokens(scenario) * coalesce(scenario.tower_tokens, 0), 0);
 
 -- vLLM runs its encoder at start on as many of the largest images as a step's tokens hold, one at least, and keeps what
--- they became while it runs the text. What reads images by cross-attention has no such tokens.
+-- they became while it runs the text; however many are asked for, a step runs no more. What reads images by
+-- cross-attention has no such tokens.
 CREATE OR REPLACE MACRO reads_images_in_vllm(scenario) AS
     coalesce(starts_with(scenario.reads_prompt, 'profile') AND scenario.images > 0, false);
 CREATE OR REPLACE MACRO profiled_images(model, constants) AS
@@ -136,7 +137,8 @@ CREATE OR REPLACE MACRO stage_activations_bytes(model, scenario, constants, held
         encoder_cache_bytes(model.tower, model, scenario, constants), 0),
     iif(reads_images_in_vllm(scenario), try_cast(ceil(profiled_tower_bytes(model.tower, model, scenario, constants))
         AS BIGINT), NULL),
-    iif(scenario.reads_prompt IN ('compute-buffer', 'pieces') OR scenario.tower_tokens = 0, NULL,
+    iif(scenario.reads_prompt IN ('compute-buffer', 'pieces') OR scenario.tower_tokens = 0
+            OR reads_images_in_vllm(scenario) AND model.largest_image_tokens IS NOT NULL, NULL,
         try_cast(ceil(tower_bytes_of(model.tower, model, scenario)) AS BIGINT) - iif(is_server(scenario), 0, held)));
 
 CREATE OR REPLACE MACRO inference_activations_bytes(model, scenario, constants) AS try_cast(ceil(CASE

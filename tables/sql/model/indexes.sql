@@ -1,0 +1,15 @@
+-- Latents with an index that picks what is read (DeepSeek sparse attention), as a server keeps them: part of `shape`.
+--
+-- Units: bytes, heads, tokens. Source: latent_index.csv. Not covered: indexes beside keys and values (MiniMax-M3), over
+-- pools of keys (GLM-5.3-Flash) or of compressed entries (kv-cache/pool.sql).
+
+CREATE OR REPLACE TEMP TABLE index_shape AS
+SELECT model_id, {
+    'engine_id': rule.engine_id, 'kv_dtype_id': rule.kv_dtype_id, 'entry_bytes': rule.entry_bytes,
+    'index_entry_bytes': rule.index_entry_bytes, 'gathered_contexts': rule.gathered_contexts,
+    'gathered_entry_bytes': rule.gathered_entry_bytes, 'indexed_contexts': rule.indexed_contexts,
+    'index_logit_bytes': rule.index_logit_bytes, 'captured_rows': rule.captured_rows,
+    'least_heads': rule.least_heads, 'padded_heads': rule.padded_heads, 'value_elements': rule.value_elements,
+    'value_copies': rule.value_copies
+} AS latent_index
+FROM model JOIN latent_index AS rule ON list_contains(string_split(rule.model_types, ' '), model.model_type);
