@@ -40,7 +40,9 @@ def test_of_a_model_whose_layers_all_have_an_index_a_log_says_the_tokens(held):
 def test_index_keys_are_in_8_bits_whatever_the_cache_is_in(held):
     assert held["sixteen"]["kv_cache_bytes"] == 138_496 * (78 * 576 * 2 + 21 * KEY)
     assert held["deepseek"]["kv_cache_bytes"] == 131_072 * 61 * (576 * 2 + KEY)
-    assert held["sglang"]["kv_cache_bytes"] == 138_496 * (78 * 576 + 21 * 128) * 2  # which nobody read: as the config says
+    assert (
+        held["sglang"]["kv_cache_bytes"] == 138_496 * (78 * 576 + 21 * 128) * 2
+    )  # which nobody read: as the config says
 
 
 def test_what_picks_latents_grows_with_the_context_and_stands_beside_the_cache(held):
