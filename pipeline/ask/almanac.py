@@ -80,6 +80,14 @@ class Almanac:
             {"card": card, "free": free_bytes, **how},
         )
 
+    def ask_pipelines(self, columns: Mapping[str, Sequence[Any]], card: str) -> list[Row]:
+        """`pipeline_fits_in` of diffusion pipelines: a list for each column, as long as there are questions."""
+        self.connection.execute(
+            f"CREATE OR REPLACE TEMP TABLE asked AS SELECT {', '.join(f'unnest(${name}) AS {name}' for name in columns)}",
+            {name: list(values) for name, values in columns.items()},
+        )
+        return self.rows("FROM pipeline_fits_in('asked', $card)", {"card": card})
+
     def _foreign(self, error: Exception) -> str:
         version = self.manifest.get("schema_version")
         if version:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pipeline.base.bounds import in_words
@@ -126,7 +126,8 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use) -> dict[str, Any]
 
 
 BASE = ", dtype_id := $base"  # what all is in that is not packed
-SIZE = BASE + "".join(f", {name} := ${name}" for name in ("width", "height", "frames", "images"))
+SIZES = ("width", "height", "frames", "images")
+SIZE = BASE + "".join(f", {name} := ${name}" for name in SIZES)
 WHOLE = ("bf16", "fp16", "fp32")  # formats of a whole pipeline; any other is one of its denoiser
 OLDER = "fp16"  # of cards that do not run bf16
 PACKED = ("fp8", "gguf-q8_0", "gguf-q4_k_s", "nf4")  # those that are told unasked, the most bits first
@@ -151,61 +152,90 @@ def _in_what_runs(rows_in: Callable[[str], list[Row]], dtype: str | None) -> tup
     return told, f"Counted in {OLDER} (torch_dtype=torch.float16): {barred.partition(':')[0]}."
 
 
+Packed = tuple[
+    str | None, str | None, bool
+]  # the formats of denoiser and text encoders, and whether it is decoded in tiles
+PLAIN: Packed = (None, None, False)
+
+
+def _told(almanac: Almanac, asked: Row, packed: Sequence[Packed]) -> dict[Packed, list[Row]]:
+    """What the almanac says of each, the placement that holds most first: asked at once, since a question takes longer to plan than to answer."""
+    columns = {
+        "model_id": [asked["model"]] * len(packed),
+        "dtype_id": [asked["base"]] * len(packed),
+        **{name: [asked[name]] * len(packed) for name in SIZES},
+        "denoiser_dtype_id": [denoiser for denoiser, _, _ in packed],
+        "text_dtype_id": [text for _, text, _ in packed],
+        "is_tiled": [is_tiled for _, _, is_tiled in packed],
+    }
+    rows = almanac.ask_pipelines(columns, asked["gpu"])
+    told: dict[Packed, list[Row]] = {one: [] for one in packed}
+    for row in rows:
+        told[packed[row.pop("asked_row") - 1]].append(row)
+    return told
+
+
 def _placed(almanac: Almanac, asked: Row, dtype: str | None) -> list[Row]:
     """The ways to place the parts, the quickest first."""
     if dtype in WHOLE:
-        return [row | {"dtype_id": dtype} for row in almanac.rows(f"FROM pipeline_fits_on($gpu, $model{SIZE})", asked)]
+        return [row | {"dtype_id": dtype} for row in _told(almanac, asked, [PLAIN])[PLAIN]]
     if dtype is not None:
-        query = f"FROM pipeline_fits_on($gpu, $model{SIZE}, denoiser_dtype_id := $dtype)"
-        return [row | {"denoiser_dtype_id": dtype} for row in almanac.rows(query, asked | {"dtype": dtype})]
-    rows = almanac.rows(f"FROM pipeline_fits_on($gpu, $model{SIZE})", asked)
+        one: Packed = (dtype, None, False)
+        return [row | {"denoiser_dtype_id": dtype} for row in _told(almanac, asked, [one])[one]]
+    in_tiles: list[Packed] = [(each, None, True) for each in (None, *PACKED)]
+    alone: list[Packed] = [(each, None, False) for each in PACKED]
+    both: list[Packed] = [(each, each, False) for each in TEXT_PACKED]
+    told = _told(almanac, asked, [PLAIN, *in_tiles, *alone, *both])
+    rows = told[PLAIN]
     if any(row["verdict"] == "fits" for row in rows if row["placement"] == "resident"):
         return rows
-    rows += _in_tiles(almanac, asked, rows)
-    packed = []
-    for one in PACKED:  # one by one: DuckDB loses its way where a table of formats is joined to the macro
-        query = f"FROM pipeline_fits_on($gpu, $model{SIZE}, denoiser_dtype_id := $dtype) WHERE placement = 'model'"
-        told = almanac.rows(query, asked | {"dtype": one})
-        packed += [row | {"denoiser_dtype_id": one} for row in told if row["total_bytes"] is not None]
-    packed += _all_packed(almanac, asked, packed)
+    rows += _in_tiles({denoiser: told[denoiser, None, True] for denoiser, _, _ in in_tiles}, rows)
+    packed = [
+        row | {"denoiser_dtype_id": one[0]}
+        for one in alone
+        for row in told[one]
+        if row["placement"] == "model" and row["total_bytes"] is not None
+    ]
+    packed += _all_packed({one[0]: told[one] for one in both}, packed)
     at = next((i + 1 for i, row in enumerate(rows) if row["placement"] == "model"), len(rows))
     return [*rows[:at], *packed, *rows[at:]]
 
 
-def _in_tiles(almanac: Almanac, asked: Row, before: list[Row]) -> list[Row]:
+def _in_tiles(told: Mapping[str | None, list[Row]], before: list[Row]) -> list[Row]:
     """One part at a time, what was made decoded piece by piece: where nothing else does it, and decoding is what takes most."""
     if any(row["verdict"] == "fits" for row in before) or not any(row["total_bytes"] for row in before):
         return []
     least = min(row["total_bytes"] for row in before if row["total_bytes"])
     found: list[Row] = []
-    for one in (None, *PACKED):
+    for one, rows in told.items():
         names = {"denoiser_dtype_id": one} if one else {}
-        packed = ", denoiser_dtype_id := $denoiser_dtype_id" if one else ""
-        query = f"FROM pipeline_fits_on($gpu, $model{SIZE}, is_tiled := true{packed}) WHERE placement IN ('model', 'sequential')"
-        for row in almanac.rows(query, asked | names):
-            is_less = row["total_bytes"] is not None and row["total_bytes"] < least
-            if is_less and not (one and row["placement"] == "sequential"):
+        placements = ("model",) if one else ("model", "sequential")
+        for row in rows:
+            if row["placement"] in placements and row["total_bytes"] is not None and row["total_bytes"] < least:
                 found.append(row | names | {"is_tiled": True})
     return sorted(found, key=_bytes, reverse=True)
 
 
 def _known_formats(almanac: Almanac, asked: Row) -> str:
     """Those of the denoiser that are told instead of one that is not known."""
-    query = f"FROM pipeline_fits_on($gpu, $model{SIZE}, denoiser_dtype_id := $dtype) WHERE total_bytes IS NOT NULL"
-    known = [format_name(one) for one in PACKED if almanac.rows(query, asked | {"dtype": one})]
+    told = _told(almanac, asked, [(one, None, False) for one in PACKED])
+    known = [
+        format_name(denoiser)
+        for (denoiser, _, _), rows in told.items()
+        if denoiser and any(row["total_bytes"] is not None for row in rows)
+    ]
     return f". Known of its denoiser: {', '.join(known)} (--format)" if known else ""
 
 
-def _all_packed(almanac: Almanac, asked: Row, before: list[Row]) -> list[Row]:
+def _all_packed(told: Mapping[str | None, list[Row]], before: list[Row]) -> list[Row]:
     """Denoiser and text encoders in 8 bits and in 4, where that takes less: a large text encoder may be what needs most."""
     found: list[Row] = []
-    for one in TEXT_PACKED:
+    for one, rows in told.items():
         names = {"denoiser_dtype_id": one, "text_dtype_id": one}
-        given = "".join(f", {name} := ${name}" for name in names)
-        query = f"FROM pipeline_fits_on($gpu, $model{SIZE}{given}) WHERE placement = 'model'"
-        told = almanac.rows(query, asked | names)
         least = min((row["total_bytes"] for row in (*before, *found)), default=0)
-        found += [row | names for row in told if row["total_bytes"] is not None and row["total_bytes"] < least]
+        for row in rows:
+            if row["placement"] == "model" and row["total_bytes"] is not None and row["total_bytes"] < least:
+                found.append(row | names)
     return found
 
 

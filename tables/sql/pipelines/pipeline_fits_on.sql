@@ -1,18 +1,39 @@
--- A diffusion pipeline against one card: what pipeline_of says, for each way to place its parts.
+-- Diffusion pipelines against one card: what pipeline_of says, for each way to place their parts.
+--
+--   pipeline_fits_on('rtx-4090', model_id)    one pipeline
+--   pipeline_fits_in('asked', 'rtx-4090')     the rows of a relation of yours, whose columns are the arguments of
+--                                             pipeline_of (any may be left out): a question is planned once, however
+--                                             many rows; asked_row says which one an answer is of
 --
 --   fits   the total and its error band are below what the card gives;   tight   only the total is;   no   neither
 --
 -- Null with a reason where a part is not known, or nothing says that the card runs the format. Units: bytes. Source:
 -- pipelines.sql, gpu, runs_on. Not covered: several cards.
 
-CREATE OR REPLACE MACRO pipeline_fits_on(
-    gpu_id, model_id, dtype_id := 'bf16', width := 1024, height := 1024, frames := 1, images := 1, text_tokens := NULL,
-    sequences_each := NULL, is_tiled := false, denoiser_dtype_id := NULL, text_dtype_id := NULL
-) AS TABLE
-WITH card_asked AS (SELECT gpu_id::VARCHAR AS gpu_id, lower(coalesce(dtype_id, 'bf16')::VARCHAR) AS dtype_id)
+-- the columns of a question, and no row: what a relation leaves out is null
+CREATE OR REPLACE VIEW no_pipeline AS SELECT
+    NULL::VARCHAR AS model_id, NULL::VARCHAR AS dtype_id, NULL::BIGINT AS width, NULL::BIGINT AS height,
+    NULL::BIGINT AS frames, NULL::BIGINT AS images, NULL::BIGINT AS text_tokens, NULL::BIGINT AS sequences_each,
+    NULL::BOOLEAN AS is_tiled, NULL::VARCHAR AS denoiser_dtype_id, NULL::VARCHAR AS text_dtype_id
+WHERE false;
+
+CREATE OR REPLACE MACRO pipeline_fits_in(relation, gpu_id) AS TABLE
+WITH card_asked AS (SELECT gpu_id::VARCHAR AS gpu_id),
+pipeline_row AS MATERIALIZED (
+    SELECT row_number() OVER () AS asked_row, * FROM (FROM no_pipeline UNION ALL BY NAME FROM query_table(relation))
+),
+-- (worked out before a card is joined to it: DuckDB 2.0 fails to bind the two at once)
+placed AS MATERIALIZED (
+    SELECT asked.asked_row, lower(coalesce(asked.dtype_id, 'bf16')::VARCHAR) AS dtype_id, pipeline.*
+    FROM pipeline_row, LATERAL (SELECT pipeline_row.*) AS asked, pipeline_of(asked.model_id,
+        dtype_id := asked.dtype_id, width := asked.width, height := asked.height, frames := asked.frames,
+        images := asked.images, text_tokens := asked.text_tokens, sequences_each := asked.sequences_each,
+        is_tiled := asked.is_tiled, denoiser_dtype_id := asked.denoiser_dtype_id,
+        text_dtype_id := asked.text_dtype_id) AS pipeline
+)
 SELECT
-    coalesce(gpu.gpu_id, card_asked.gpu_id) AS gpu_id, pipeline.placement, pipeline.total_bytes, gpu.capacity_bytes,
-    gpu.capacity_bytes - pipeline.total_bytes AS headroom_bytes,
+    pipeline.asked_row, coalesce(gpu.gpu_id, card_asked.gpu_id) AS gpu_id, pipeline.placement, pipeline.total_bytes,
+    gpu.capacity_bytes, gpu.capacity_bytes - pipeline.total_bytes AS headroom_bytes,
     iif(card_reason(running) IS NULL, card_verdict(pipeline.total_bytes, pipeline.error_band, gpu.capacity_bytes, 1),
         NULL) AS verdict,
     no_verdict_reason(gpu.gpu_id, card_asked.gpu_id, pipeline.total_bytes, pipeline.unknown_reason, NULL,
@@ -20,12 +41,21 @@ SELECT
     pipeline.holds_for
 FROM card_asked
 LEFT JOIN gpu ON gpu.gpu_id = lower(card_asked.gpu_id)
+CROSS JOIN placed AS pipeline
 -- diffusers runs on the PyTorch that Transformers does
-LEFT JOIN runs_on AS running ON running.engine_id = 'transformers' AND running.dtype_id = card_asked.dtype_id
+LEFT JOIN runs_on AS running ON running.engine_id = 'transformers' AND running.dtype_id = pipeline.dtype_id
     AND running.phase_id = 'inference' AND running.attention = 'flash'
     AND running.gpu_id = gpu.gpu_id
-CROSS JOIN pipeline_of(model_id, dtype_id := dtype_id, width := width, height := height, frames := frames,
-    images := images,
-    text_tokens := text_tokens, sequences_each := sequences_each, is_tiled := is_tiled,
-    denoiser_dtype_id := denoiser_dtype_id, text_dtype_id := text_dtype_id) AS pipeline
-ORDER BY pipeline.total_bytes DESC;
+ORDER BY pipeline.asked_row, pipeline.total_bytes DESC;
+
+CREATE OR REPLACE MACRO pipeline_fits_on(
+    gpu_id, model_id, dtype_id := 'bf16', width := 1024, height := 1024, frames := 1, images := 1, text_tokens := NULL,
+    sequences_each := NULL, is_tiled := false, denoiser_dtype_id := NULL, text_dtype_id := NULL
+) AS TABLE
+WITH pipeline_asked AS (
+    SELECT model_id AS model_id, dtype_id AS dtype_id, width AS width, height AS height, frames AS frames,
+        images AS images, text_tokens AS text_tokens, sequences_each AS sequences_each, is_tiled AS is_tiled,
+        denoiser_dtype_id AS denoiser_dtype_id, text_dtype_id AS text_dtype_id
+)
+SELECT gpu_id, placement, total_bytes, capacity_bytes, headroom_bytes, verdict, unknown_reason, holds_for
+FROM pipeline_fits_in('pipeline_asked', gpu_id);

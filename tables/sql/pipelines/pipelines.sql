@@ -240,11 +240,13 @@ CREATE OR REPLACE MACRO larger_whole(running, loading) AS iif(
     loading.weights_bytes > 0 AND loading.total_bytes > running.total_bytes,
     whole_until(loading, greatest(whole_end(running), whole_end(loading))),
     whole_until(running, greatest(whole_end(running), iif(loading.weights_bytes > 0, whole_end(loading), 0))));
+CREATE OR REPLACE MACRO stage_weights_of(stages) AS list_sum(list_transform(stages, lambda stage: stage.weights_bytes));
+CREATE OR REPLACE MACRO stage_loaded_of(stages) AS list_sum(list_transform(stages, lambda stage: stage.loaded_bytes));
+CREATE OR REPLACE MACRO largest_loading_of(stages) AS
+    list_max(list_transform(stages, lambda stage: iif(stage.loaded_bytes > 0, stage.leaf_bytes, 0)));
 CREATE OR REPLACE MACRO pipeline_whole(stages, placement, constants) AS larger_whole(
-    pipeline_peak_sum(stages, placement, peak_of(stages, placement, constants),
-        list_sum(list_transform(stages, lambda stage: stage.weights_bytes)), constants),
-    pipeline_loading(list_sum(list_transform(stages, lambda stage: stage.loaded_bytes)),
-        list_max(list_transform(stages, lambda stage: iif(stage.loaded_bytes > 0, stage.leaf_bytes, 0))), constants));
+    pipeline_peak_sum(stages, placement, peak_of(stages, placement, constants), stage_weights_of(stages), constants),
+    pipeline_loading(stage_loaded_of(stages), largest_loading_of(stages), constants));
 
 CREATE OR REPLACE MACRO pipeline_number(value, most) AS
     iif(abs(try_cast(value AS DOUBLE)) <= most, asked_number(value), NULL);
@@ -273,9 +275,22 @@ WITH asked AS (
             AS argument_reason
     FROM constants_row
 ),
+-- (rows packed once, and a step for each value that the next reads several times: see model/rows.sql)
+paired AS (
+    SELECT asked, part
+    FROM (SELECT asked AS asked FROM asked) JOIN (SELECT part AS part FROM part_of_pipeline AS part)
+        ON part.model_id = asked.model_id
+),
+sized AS (
+    SELECT *, part_bytes(asked.dtype_id, part) AS bytes_each, stage_text(part, asked) AS text,
+        stage_passes(part, asked) AS passes, stage_tokens(part, asked) AS tokens, packed_as(part, asked) AS packed
+    FROM paired
+),
+active AS (SELECT *, stage_activations(part, asked, bytes_each, tokens, text, passes) AS activations FROM sized),
 told AS (
-    SELECT asked.model_id, asked.dtype_id, stage_of(part, asked) AS stage
-    FROM asked JOIN part_of_pipeline AS part ON part.model_id = asked.model_id
+    SELECT asked.model_id, asked.dtype_id, stage_told(part, asked, bytes_each, text, passes, activations, packed)
+        AS stage
+    FROM active
 )
 SELECT told.model_id, told.dtype_id, unnest(told.stage) FROM told ORDER BY told.stage.pipeline_part;
 
@@ -293,11 +308,21 @@ known AS (
         string_agg(DISTINCT holds_for, ', ' ORDER BY holds_for) AS holds_for, list(part_told) AS stages
     FROM part_told
 ),
-placed AS (
-    SELECT placement, parts, unknown_reason, holds_for,
-        iif(unknown_reason IS NULL, pipeline_whole(stages, placement, constants), NULL) AS whole
+summed AS (
+    SELECT placement, parts, unknown_reason, holds_for, stages, constants, stage_weights_of(stages) AS all_weights,
+        peak_of(stages, placement, constants) AS peak
     FROM known CROSS JOIN (VALUES ('resident'), ('model'), ('group'), ('sequential')) AS placements(placement)
     CROSS JOIN constants_row
+),
+moments AS (
+    SELECT *, pipeline_peak_sum(stages, placement, peak, all_weights, constants) AS running,
+        pipeline_loading(stage_loaded_of(stages), largest_loading_of(stages), constants) AS loading
+    FROM summed
+),
+placed AS (
+    SELECT placement, parts, unknown_reason, holds_for,
+        iif(unknown_reason IS NULL, larger_whole(running, loading), NULL) AS whole
+    FROM moments
 )
 SELECT placement, whole.weights_bytes, whole.activations_bytes, whole.overhead_bytes, whole.total_bytes,
     whole.error_band, whole.peak_part,
