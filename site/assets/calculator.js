@@ -277,7 +277,7 @@ function toldOf(out) {
   }
   if (bytes == null) return `${amount(row)}.`;
   const word = { fits: "fits", "multi-gpu": "fits", tight: "is tight", no: "does not fit" }[r.verdict(row, bytes)];
-  const setting = gpu && s.free === "" ? a.settingNeeded(world, row.engine_id, row.total_bytes, bytes, row.sequences, row.card_share) : "";
+  const setting = gpu && s.free === "" ? a.settingNeeded(world, row.engine_id, row.total_bytes, row.total_bytes * (1 + row.error_band), bytes, row.sequences, row.card_share) : "";
   return `${amount(row)}: ${word} on ${named(s, row.gpu_count)}, ${gives(s)}${setting}${word === "is tight" && !isTraining(row) ? ": it fits by less than our error" : ""}.`;
 }
 // What does not fit one card in llama.cpp: how much of it goes there, and what the computer's memory holds of the rest.

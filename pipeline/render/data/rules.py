@@ -42,6 +42,7 @@ NAMES = (
     "line_end",
     "context_multiple",
     "card_reason",
+    "share_held",
     "share_needed",
     "system_bytes",
     "decode_reason",

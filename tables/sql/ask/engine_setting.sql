@@ -8,11 +8,14 @@
 CREATE OR REPLACE MACRO default_share(footprint, constants) AS
     {'vllm_default_share': coalesce(footprint.card_share, constants.vllm_default_share)};
 
--- A server that takes a share of the card needs to be allowed what the scenario needs; where its default is less it
--- refuses to start.
-CREATE OR REPLACE MACRO share_needed(engine_id, total, capacity, constants) AS iif(
-    starts_with(engine_id, 'vllm') AND total <= capacity AND total > constants.vllm_default_share * capacity,
-    '--gpu-memory-utilization ' || printf('%.2f', least(ceil(100 * total / capacity) / 100, 0.99)), NULL);
+-- A server that takes a share of the card needs to be allowed what the scenario needs, and of its band as much as
+-- leaves half of the rest free (for what it holds beside its share); where its default is less it refuses to start.
+CREATE OR REPLACE MACRO share_held(total, need, capacity) AS greatest(total, least(need, (total + capacity) / 2));
+CREATE OR REPLACE MACRO share_needed(engine_id, total, need, capacity, constants) AS iif(
+    starts_with(engine_id, 'vllm') AND total <= capacity
+        AND share_held(total, need, capacity) > constants.vllm_default_share * capacity,
+    '--gpu-memory-utilization '
+        || printf('%.2f', least(ceil(100 * share_held(total, need, capacity) / capacity) / 100, 0.99)), NULL);
 
 -- A server's most requests are those of one data-parallel rank.
 CREATE OR REPLACE MACRO sequences_of_rank(footprint) AS
@@ -150,7 +153,8 @@ END;
 -- card_row has it.
 CREATE OR REPLACE MACRO engine_setting(footprint, card, constants) AS iif(footprint.total_bytes IS NULL, NULL,
     nullif(concat_ws(' ', spread_setting(footprint),
-        share_needed(footprint.engine_id, footprint.total_bytes, card.capacity_bytes,
+        share_needed(footprint.engine_id, footprint.total_bytes,
+            needed(footprint.total_bytes, footprint.error_band), card.capacity_bytes,
             default_share(footprint, constants)),
         requests_needed(footprint, card.vllm_requests, card.capacity_bytes, constants),
         tokens_needed(footprint, read_beyond_bytes(footprint, card.vllm_read_tokens, constants), card.capacity_bytes,

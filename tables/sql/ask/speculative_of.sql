@@ -294,8 +294,8 @@ SELECT
     CASE WHEN not_there IS NULL
         THEN card_verdict(judged.total_bytes, judged.error_band, capacity_bytes, judged.gpu_count) END AS verdict,
     iif(judged.total_bytes IS NULL, NULL, nullif(concat_ws(' ', judged.engine_setting, judged.kv_setting,
-        share_needed(judged.engine_id, judged.total_bytes, capacity_bytes,
-            {'vllm_default_share': constants.vllm_default_share})), '')) AS engine_setting,
+        share_needed(judged.engine_id, judged.total_bytes, needed(judged.total_bytes, judged.error_band),
+            capacity_bytes, {'vllm_default_share': constants.vllm_default_share})), '')) AS engine_setting,
     judged.holds_for,
     CASE
         WHEN card_asked IS NULL THEN 'no GPU was named'

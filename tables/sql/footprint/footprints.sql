@@ -185,7 +185,8 @@ peak AS (
 counted AS (
     SELECT scenario.*, overhead_bytes(scenario, constants, model, scenario.gradients) AS overhead,
         coalesce(kernel_spread_bytes(model, scenario, constants), 0) + lost_logits_bytes(model, scenario, constants)
-            + unused_spread_bytes(model, scenario, constants) + index_spread_bytes(model, scenario, constants) AS spread
+            + unused_spread_bytes(model, scenario, constants) + index_spread_bytes(model, scenario, constants)
+            + parallel_spread_bytes(scenario, constants) AS spread
     FROM (SELECT peak AS scenario FROM peak)
     LEFT JOIN shapes AS own ON own.model_id = scenario.model_id
     CROSS JOIN constants_row

@@ -28,6 +28,11 @@ CREATE OR REPLACE MACRO non_torch_bytes(scenario, constants) AS CASE
     ELSE constants.vllm_non_torch_bytes
 END;
 
+-- what tensor-parallel ranks hold more of it on some machines (NVSwitch: 2.2 GiB; two RTX 3090: 0.7)
+CREATE OR REPLACE MACRO parallel_spread_bytes(scenario, constants) AS
+    iif(is_server(scenario) AND scenario.engine_id = 'vllm' AND scenario.tensor_parallel > 1,
+        constants.vllm_non_torch_parallel_spread_bytes, 0);
+
 -- What FlashInfer, which reads a cache in fp8 in vLLM, works in: each group of layers with a cache of its own has one.
 CREATE OR REPLACE MACRO reader_workspace_bytes(model, scenario, constants) AS
     iif(scenario.engine_id = 'vllm' AND scenario.kv_dtype_id = 'fp8' AND NOT has_pool(model, scenario.engine_id),
