@@ -129,8 +129,9 @@ WITH generator_said AS (
 trained AS MATERIALIZED (
     SELECT preference.* REPLACE (preference.total_bytes - coalesce(iif(said.generator_asked = 'transformers', 0,
         generation_unused_bytes(rule, model, preference)), 0)::BIGINT AS total_bytes)
-    FROM preference_of(objective_id, {passed}) AS preference CROSS JOIN generator_said AS said
-    LEFT JOIN shape AS model ON model.model_id = preference.model_id
+    FROM (SELECT told AS preference FROM preference_of(objective_id, {passed}) AS told)
+    CROSS JOIN generator_said AS said
+    LEFT JOIN shape_row AS own ON own.model_id = preference.model_id
     LEFT JOIN (SELECT each.objective_id, bool_or(each.generates) AS generates,
             max(each.generation_unused_share) AS generation_unused_share,
             max(each.generation_bytes_per_token) AS generation_bytes_per_token FROM objective AS each GROUP BY ALL)
@@ -174,7 +175,7 @@ engine_beside AS (
                 told_scenario(generation.parallel),
                 told_constants(generation.rule, generation.requests, constants))), 0) AS needed_bytes
     FROM generation CROSS JOIN constants_row
-    JOIN footprints_in('generator_asked', 'inference') AS footprint ON true
+    JOIN (SELECT told AS footprint FROM footprints_in('generator_asked', 'inference') AS told) ON true
     LEFT JOIN shape_row AS own ON own.model_id = footprint.model_id
 ),
 beside AS (
@@ -190,7 +191,7 @@ beside AS (
             NOT coalesce(is_trainable, true), generation.tokens, engine.unknown_reason) AS reason,
         iif(rule.takes_share, card_reason(generating), NULL) AS generator_not_there,
         card_reason(running) AS not_there
-    FROM generation CROSS JOIN generators_known AS known CROSS JOIN constants_row
+    FROM generation CROSS JOIN (SELECT known AS known FROM generators_known AS known) CROSS JOIN constants_row
     LEFT JOIN engine_beside AS engine ON true
     LEFT JOIN card_row ON card_row.gpu_id = lower(said.card_asked)
     LEFT JOIN card_whole ON card_whole.gpu_id = card_row.gpu_id

@@ -206,8 +206,9 @@ paired AS (
     LEFT JOIN draft ON true
     LEFT JOIN draft_rule AS rule ON rule.engine_id = target.engine_id
     LEFT JOIN drafter_overhead AS own ON own.engine_id = target.engine_id
-    LEFT JOIN shape AS model ON model.model_id = target.model_id
-    LEFT JOIN shape AS drafter ON drafter.model_id = draft.model_id
+    LEFT JOIN shape_row AS own_row ON own_row.model_id = target.model_id
+    LEFT JOIN (SELECT each.model_id AS drafter_id, each.model AS drafter FROM shape_row AS each)
+        ON drafter_id = draft.model_id
     LEFT JOIN draft_head AS head ON head.model_id = draft.model_id AND NOT meant.predicts
     LEFT JOIN prediction_rule AS predicting ON predicting.engine_id = target.engine_id
         AND list_contains(string_split(predicting.model_types, ' '), model.model_type)
