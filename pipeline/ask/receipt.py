@@ -223,7 +223,7 @@ def _held_at(receipt: Receipt, use: Use) -> tuple[int | None, int]:
     if use.context_tokens:
         return use.context_tokens, users
     if receipt.words.get("slots_share") in ("false", "0") and said.get("sequence_tokens"):
-        return said["sequence_tokens"], max(users, said.get("slots", 1))
+        return said["sequence_tokens"], max(users, said.get("slots", users))
     names = ("context_served", "context_tokens", "context_asked", "sequence_tokens")
     return next((said[name] for name in names if said.get(name)), None), users
 

@@ -19,14 +19,14 @@ _SIZES = {
 
 
 def check(config) -> None:
-    started = time.perf_counter()
+    started = time.thread_time()  # (a machine that is busy takes longer by the clock)
     try:
         anatomy = read_config(config)
     except (UnknownAnatomy, ContradictoryConfig) as reason:
         assert str(reason)
         assert len(str(reason)) < 400
         return
-    assert time.perf_counter() - started < _MOST_SECONDS
+    assert time.thread_time() - started < _MOST_SECONDS
     assert isinstance(anatomy, Anatomy)
     sizes = [
         anatomy.parameter_count,

@@ -138,10 +138,10 @@ def test_absurd_depth_is_refused_quickly():
             depths = {
                 name: 10**8 for name in ("num_hidden_layers", "n_layer", "n_layers", "num_layers") if name in config
             }
-            started = time.perf_counter()
+            started = time.thread_time()
             with pytest.raises((UnknownAnatomy, ContradictoryConfig)):
                 read_config(config | depths | {"architectures": None, "hybrid_override_pattern": "?"})
-            assert time.perf_counter() - started < 1
+            assert time.thread_time() - started < 1
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,13 @@ def test_smollm3_slides_where_it_has_no_rope_and_only_with_its_switch():
     said = {"model_type": "smollm3", "sliding_window": 64, "no_rope_layers": [1, 0, 1, 1]}
     assert layers_without_rope(Fields(said | {"use_sliding_window": True}), 4) == [None, 64, None, None]
     assert layers_without_rope(Fields(said), 4) == [None] * 4
+    every_third = {
+        "model_type": "smollm3",
+        "sliding_window": 64,
+        "no_rope_layer_interval": 3,
+        "use_sliding_window": True,
+    }
+    assert layers_without_rope(Fields(every_third), 6) == [None, None, 64, None, None, 64]
     assert layers_without_rope(Fields({"use_sliding_window": True, "model_type": "smollm3"}), 4) == [None] * 4
 
 

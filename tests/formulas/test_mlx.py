@@ -67,6 +67,18 @@ def test_heads_without_a_fused_kernel_hold_their_scores(footprint_of):
     assert per_token == pytest.approx(2 * 16 * 2048 + 2 * 2 * 1024, rel=1e-6)
 
 
+@pytest.mark.parametrize(("context", "read"), [(1000, 1000), (2560, 2560), (4000, 2560)])
+def test_scores_of_a_window_are_of_it_and_the_chunk_that_is_read(book, context, read):
+    """8 heads of 96 have no fused kernel; a rotating cache keeps 512 tokens and the 2048 of a chunk."""
+    layer = "{'mechanism': 'sliding', 'head_count': 8, 'query_width': 768, 'context_width': 768, 'window_tokens': 512}"
+    asked = f"""
+        SELECT scores_bytes_mlx({{'mixers': [{layer}], 'windowed_engines': ['mlx-lm'], 'has_score_cap': false}},
+            {{'context_tokens': $1, 'compute_bytes': 2}}, constants)
+        FROM constants_row
+    """
+    assert book.execute(asked, [context]).fetchall()[0][0] == 2 * 8 * min(context, 2048) * read
+
+
 @pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("model", "scenario", "why"),

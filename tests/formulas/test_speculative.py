@@ -227,6 +227,8 @@ REFUSED = {
                            "vllm refuses a draft of 151936 tokens for a model of 152064"),
     "several sequences": (dict(engine_id="transformers", sequences=2), "transformers drafts for 1 sequence at a time"),
     "windows": (dict(model="google/gemma-3-27b-it", draft="google/gemma-3-27b-it", engine_id="vllm"), "keep a window"),
+    "caches of two kinds": (dict(model="deepseek-ai/DeepSeek-V2-Lite-Chat", engine_id="transformers"),
+                            "between a latent cache and one of keys and values is not described"),
     "a head of another model": (dict(model="Qwen/Qwen3-8B", draft="z-lab/Qwen3-8B-DFlash-b16", engine_id="vllm"),
                                 "is a head that reads layers"),
     "an engine that nobody read": (dict(engine_id="vllm-0.8"), "what vllm-0.8 holds for a draft is not known"),

@@ -208,6 +208,11 @@ def test_a_header_that_never_ends_is_asked_for_in_four_parts():
     assert asked == list(zip([0, *ends], ends, strict=False))
 
 
+def test_tensors_are_read_without_what_the_file_says_of_its_architecture():
+    body = header([LAST], [tensor("a", [2, 3]), tensor("b", [4])])
+    assert gguf.read_tensors(lambda start, stop: (body[start:stop], None)) == [("a", "F32", [2, 3]), ("b", "F32", [4])]
+
+
 def test_elements_are_counted_by_type_up_to_a_bound():
     assert gguf.elements_by_type([("b", "Q6_K", [2, 3]), ("a", "F32", [LARGEST_TOTAL - 6])]) == {
         "F32": LARGEST_TOTAL - 6,

@@ -1,4 +1,5 @@
--- scores and moments that few models reach, by each form of attention, and what vLLM beside a training says
+-- scores and moments that few models reach, by each form of attention, MLX LM's where a window has more heads than
+-- the whole context, and what vLLM beside a training says
 SELECT softmax_form AS said, compute_bytes AS bytes, mechanism,
     score_bytes_eager({'softmax_form': softmax_form, 'caches': [{'mechanism': mechanism}]},
         {'compute_bytes': compute_bytes})::DOUBLE AS scores,
@@ -12,6 +13,17 @@ SELECT softmax_form AS said, compute_bytes AS bytes, mechanism,
 FROM (VALUES ('compute'), ('sinks'), ('named'), ('kept'), ('kept-scores'), ('clamped'), ('fp32')) AS forms(softmax_form)
 CROSS JOIN (VALUES (2), (4)) AS widths(compute_bytes)
 CROSS JOIN (VALUES ('full'), ('bidirectional')) AS mechanisms(mechanism) ORDER BY ALL;
+SELECT 'mlx-lm' AS said, 2 AS bytes, mechanism,
+    scores_bytes_mlx({'mixers': [
+            {'mechanism': mechanism, 'head_count': 64, 'query_width': 6144, 'context_width': 6144,
+                'window_tokens': window_tokens},
+            {'mechanism': mechanism, 'head_count': 8, 'query_width': 768, 'context_width': 768,
+                'window_tokens': NULL}],
+        'windowed_engines': ['mlx-lm'], 'has_score_cap': false},
+        {'compute_bytes': 2, 'context_tokens': context_tokens}, {'mlx_prefill_tokens': 2048})::DOUBLE AS scores,
+    context_tokens::DOUBLE AS tensors, NULL AS words
+FROM (VALUES ('full', NULL), ('sliding', 512), ('sliding', 4096)) AS layers(mechanism, window_tokens)
+CROSS JOIN (VALUES (1000::BIGINT), (4096), (8192)) AS contexts(context_tokens) ORDER BY ALL;
 SELECT starts AS said, tokens AS bytes, NULL AS mechanism, least_share::DOUBLE AS scores, most_share::DOUBLE AS tensors,
     start_words(starts, needed, share, tokens, least_share, most_share) || ' / '
         || room_words(tokens, true, least_share, most_share) || ' / ' || room_words(tokens, false, least_share,

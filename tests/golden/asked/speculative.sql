@@ -13,6 +13,7 @@ FROM speculative_of('google/gemma-4-12B-it', 'google/gemma-4-E4B-it', engine_id 
     dtype_id := 'gguf-q4_k_m', draft_kv_dtype_id := 'q8_0');
 FROM speculative_of('Qwen/Qwen3-8B', 'RedHatAI/Qwen3-8B-speculator.eagle3', engine_id := 'llama.cpp');
 FROM speculative_of('Qwen/Qwen3-8B', 'Qwen/Qwen3-0.6B', engine_id := 'torchtune');
+FROM speculative_of('deepseek-ai/DeepSeek-V3-0324', 'Qwen/Qwen3-0.6B', engine_id := 'transformers');
 FROM speculative_of('Qwen/Qwen3.5-9B', 'Qwen/Qwen3-0.6B', engine_id := 'vllm', gpu_count := 4);
 -- its own layers that predict further tokens
 FROM speculative_of('deepseek-ai/DeepSeek-V3-0324', 'mtp', dtype_id := 'fp8', engine_id := 'sglang', gpu_count := 8,
