@@ -32,6 +32,7 @@ from .scenarios import (
     scenario_of,
     sees,
     told_of,
+    unpacks,
     use_told,
 )
 from .settings import counted_of, settings_of
@@ -106,17 +107,19 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
         answer["reason"] = reasons[0][0] if reasons else None
         if not any(row["total_bytes"] for row in told):
             answer["weights_bytes"] = almanac.value(WEIGHTS_ALONE, {"id": model.model_id})
-    if use.program is not None and use.context_tokens is None and not use.is_training:
+    if use.program is not None and use.context_tokens is None:
         answer["has_own_context"] = bool(
             almanac.value(
                 "SELECT coalesce(bool_or(context_tokens IS NOT NULL OR reads_whole_context), false) FROM program "
-                "WHERE program_id = $program AND list_contains(string_split(phase_ids, ' '), 'inference')",
-                {"program": use.program},
+                "WHERE program_id = $program AND list_contains(string_split(phase_ids, ' '), $phase)",
+                {"program": use.program, "phase": use.phase_id},
             )
         )
     if use.is_training and best:
         query = "SELECT any_value(name) FROM optimizer WHERE optimizer_id = $id"
         answer["optimizer"] = almanac.value(query, {"id": best["optimizer_id"]})
+        if unpacks(stored := model.row["stored_format"], use) and best["dtype_id"] != stored:
+            answer["unpacked_from"] = stored
     if not use.is_training and (counted := counted_of(almanac, use.engine_id)):
         answer["counted"] = counted
     if verdict != "fits":

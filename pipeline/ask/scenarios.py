@@ -16,6 +16,9 @@ SMALL_CACHE = "q8_0"
 CHECKPOINTING = "full"  # of a training, as the pages open it
 _ROUND = ("fp32",)  # twice as large as bf16
 _SIXTEEN = ("bf16", "fp16")
+# Formats of checkpoints that Transformers unpacks as it loads them (dequantize=True in their quantization_config: quantizer_mxfp4.py,
+# quantizer_finegrained_fp8.py and quantizer_compressed_tensors.py of 5.23), so that they are trained in 16 bits
+UNPACKED = ("mxfp4", "fp8")
 _WHOLE = ("fp32", *_SIXTEEN)
 VERDICTS = ("fits", "tight", "no")
 COMPONENTS = tuple(
@@ -120,13 +123,18 @@ def formats_of(almanac: Almanac, model: Model, card: Card, use: Use, *, every: b
             return [one for one in known if one[0] not in _WHOLE]
     stored = model.row["stored_format"]
     native = {stored, pasted.GGUF_OF.get(stored or "")} & {dtype for dtype, _engine in known} - set(_WHOLE)
-    if stored in pasted.GGUF_OF:
+    if stored in pasted.GGUF_OF and not unpacks(stored, use):
         # what is published in these few bits is not packed again, but for MLX, which has no other way
         told = [one for one in known if one[0] in native] or [one for one in known if one[0].startswith("mlx-")]
         return told or [(str(stored), use.engine_id)]
     left = {"stored", *_ROUND, *pasted.GGUF_OF, *pasted.GGUF_OF.values()}
     # (of a program that has none of them here each is told with its reason)
     return [one for one in known if one[0] not in left and _is_here(one, card)] or list(known)
+
+
+def unpacks(stored: str | None, use: Use) -> bool:
+    """Whether a training's base is the checkpoint unpacked: one in few bits is trained itself in no phase but QLoRA."""
+    return use.is_training and use.phase_id != "qlora" and stored in UNPACKED
 
 
 def sees(almanac: Almanac, model_id: str) -> bool | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .page import Page
+from .question import INFERENCE
 from .settings import CONTEXT, UNKNOWN_SHARE, unsaid
 
 
@@ -24,6 +25,8 @@ def holds_for(answer: dict[str, Any]) -> str:
     if not (answer["use"].get("program") and held):  # of a version that lacks the model's class nothing does
         return ""
     but = "" if answer.get("has_own_context", True) else ", but for the context: it has none that a source tells"
+    if but and answer["use"]["phase_id"] != INFERENCE and answer["best"]:
+        but += f", so that {answer['best']['context_tokens']:,} tokens are counted, and longer rows take more"
     if answer.get("settings"):
         said = f"Holds for {held[0]}, started with the flags below; what else was not said is its own default{but}."
     else:

@@ -17,6 +17,7 @@ _PRECISION = {
 _TARGETS = {
     "all-linear": "all linear layers",
     "all-linear-head": "all linear layers and the head",
+    "linear-layers": "all linear layers, not the routed experts",
     "query-value": "the projections of queries and values",
     "experts": "the routed experts",
     "attention-experts": "attention and the routed experts",

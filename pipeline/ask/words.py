@@ -91,7 +91,7 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
     if said := holds_for(answer):
         page.say(said)
     if best and use["phase_id"] != "inference" and "sharding" in best:
-        for how in filter(None, (training_words.chosen(answer), shared.said(best))):
+        for how in filter(None, (_unpacked(answer), training_words.chosen(answer), shared.said(best))):
             page.say(how)
     if answer.get("adapter"):
         page.say(_adapter(answer["adapter"]))
@@ -344,6 +344,16 @@ def cards(card: dict[str, Any]) -> str:
     if card["gpu_id"] is None:
         return card["name"]
     return f"{card['count']} × {card['name']}" if card["count"] > 1 else f"one {card['name']}"
+
+
+def _unpacked(answer: dict[str, Any]) -> str:
+    """Of a checkpoint in few bits, that what is trained is another form of it."""
+    if not (stored := answer.get("unpacked_from")):
+        return ""
+    return (
+        f"Its weights are published in {format_name(stored)}: counted is the model unpacked to {format_name(answer['best']['dtype_id'])} as it is loaded "
+        "(dequantize=True in its quantization_config)."
+    )
 
 
 def format_name(dtype: str) -> str:

@@ -61,7 +61,7 @@ export const GROUPS = [
     lora_dropout: { label: "LoRA dropout", step: "any", least: 0, when: adapts },
     trains_embeddings: { label: "Embedding and head trained too", choices: YES, when: adapts },
     lora_rank: { label: "LoRA rank", when: adapts },
-    lora_targets: { label: "LoRA targets", choices: words("attention query-value all-linear all-linear-head experts attention-experts"), when: adapts },
+    lora_targets: { label: "LoRA targets", choices: words("attention query-value all-linear all-linear-head linear-layers experts attention-experts"), when: adapts },
   }],
   ["How long", {
     data_mb: { label: "Text to train on, MB", step: "any", least: 0, when: (s) => trains(s) && !s.data_millions, work: true },

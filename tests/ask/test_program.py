@@ -86,9 +86,7 @@ def test_a_training_is_in_the_programs_own_format(ask_json, folder, program, dty
     assert ask_json("fits", SMALL, "--gpu", "h100-sxm", *asked)["best"]["dtype_id"] == "bf16"
 
 
-@pytest.mark.some(1)
-@pytest.mark.parametrize("program", ["ms-swift", "axolotl"])
-def test_parts_on_several_cards_are_in_fp32_where_bf16_is_on(ask_json, program):
+def test_parts_on_several_cards_are_in_fp32_where_bf16_is_on(ask_json, program="ms-swift"):
     """Accelerate's FSDP2 and DeepSpeed keep fp32 of what is trained: 16 bytes of a parameter, and not 8 as on one card."""
     one, eight = (
         ask_json("fits", TEXT, "--gpu", card, "--phase", "full-finetune", "--program", program, "--context", "2048")[
@@ -97,6 +95,34 @@ def test_parts_on_several_cards_are_in_fp32_where_bf16_is_on(ask_json, program):
         for card in ("h200", "8xh100-sxm")
     )
     assert eight["total_bytes"] > 2 * 8.19e9 and one["total_bytes"] < 12 * 8.19e9
+
+
+@pytest.mark.parametrize(
+    ("options", "words"), [((), "fp32 masters of what is trained"), (("--program", "axolotl"), "AdamW")]
+)
+def test_a_checkpoint_in_mxfp4_is_trained_unpacked_and_that_is_said(ask, ask_json, options, words):
+    """LoRA of gpt-oss was not known: only its stored format was asked, which nothing trains in."""
+    phase = "full-finetune" if options else "lora"
+    asked = ("fits", "openai/gpt-oss-20b", "--gpu", "h200", "--phase", phase, *options)
+    told = ask_json(*asked)
+    assert told["unpacked_from"] == "mxfp4" and told["best"]["dtype_id"] == "bf16"
+    out = " ".join(ask(*asked)[1].split())
+    assert (
+        "Its weights are published in mxfp4: counted is the model unpacked to bf16 as it is loaded" in out
+        and words in out
+    )
+    assert "unpacked_from" not in ask_json("fits", TEXT, "--gpu", "h200", "--phase", "lora")
+
+
+def test_a_trainer_without_a_context_of_its_own_says_what_was_counted(ask):
+    out = " ".join(ask("fits", TEXT, "--gpu", "h100-sxm", "--phase", "lora", "--program", "ms-swift")[1].split())
+    assert "at 2,048 tokens" in out
+    assert (
+        "but for the context: it has none that a source tells, so that 2,048 tokens are counted, and longer rows take more"
+        in out
+    )
+    own = " ".join(ask("fits", TEXT, "--gpu", "h100-sxm", "--phase", "lora", "--program", "llama-factory")[1].split())
+    assert "but for the context" not in own
 
 
 def test_how_several_cards_share_a_training_is_said(ask):

@@ -75,6 +75,77 @@ def test_training_programs_have_their_own_recipe(footprint_of):
     assert (plain["dtype_id"], plain["precision"], plain["sequences"]) == ("fp32", "amp", 8) and plain["total_bytes"]
 
 
+MIXTURE = "Qwen/Qwen3-30B-A3B-Instruct-2507"
+SHARED = "zai-org/GLM-4.5-Air"  # beside its routed experts it has a shared one, and a dense layer
+
+
+@pytest.mark.parametrize(("program", "version"), [("ms-swift", "4.6"), ("llama-factory", "0.9.5")])
+def test_who_names_linear_layers_adapts_no_fused_experts(footprint_of, program, version):
+    """Both resolve "all-linear" themselves, into names of modules, among which experts that are one tensor are not. ms-swift had no answer for its
+    dropout, which peft's adapters of experts do not take, and LLaMA-Factory 6 GiB too many."""
+    said = dict(program=program, program_version=version, phase_id="lora", context_tokens=2048)
+    row = footprint_of(MIXTURE, **said)
+    assert row["lora_targets"] == "linear-layers" and row["holds_for"].endswith(
+        ", Transformers 5" + ", peft 0.19 or later" * (program == "ms-swift")
+    )
+    assert row["total_bytes"] == footprint_of(MIXTURE, **said, lora_targets="attention")["total_bytes"]
+    assert footprint_of(MODEL, **said)["lora_targets"] == "all-linear"  # without experts there is nothing to tell apart
+
+
+def test_names_of_shared_experts_are_taken_for_routed_ones_since_peft_0_19(footprint_of):
+    said = dict(program="ms-swift", phase_id="lora", context_tokens=2048)
+    refused = footprint_of(SHARED, **said)
+    assert (
+        refused["total_bytes"] is None
+        and "stops with an error. With a dropout of 0 it trains" in refused["unknown_reason"]
+    )
+    routed = footprint_of(SHARED, **said, lora_dropout=0)["adapters_bytes"]
+    older = footprint_of(SHARED, **said, program_version="4.1")  # with peft 0.18
+    named = footprint_of(SHARED, phase_id="lora", lora_targets="linear-layers", lora_rank=8)
+    attention = footprint_of(SHARED, phase_id="lora", lora_targets="attention", lora_rank=8)
+    assert (
+        routed > 20 * older["adapters_bytes"]
+        and older["adapters_bytes"] == named["adapters_bytes"] > attention["adapters_bytes"]
+    )
+
+
+@pytest.mark.parametrize(
+    "model", ["Qwen/Qwen3-VL-30B-A3B-Instruct", "google/gemma-4-26B-A4B-it", "microsoft/Phi-3.5-MoE-instruct"]
+)
+def test_peft_adapts_experts_of_the_classes_that_it_knows_alone(footprint_of, model):
+    """Of the others all-linear is their linear layers (peft 0.21.2): told with experts' adapters, gemma-4-26B took 8 GiB too many."""
+    rows = [footprint_of(model, phase_id="lora", lora_targets=each) for each in ("all-linear", "linear-layers")]
+    assert rows[0]["total_bytes"] == rows[1]["total_bytes"]
+    known = [
+        footprint_of(MIXTURE, phase_id="lora", lora_targets=each)["adapters_bytes"]
+        for each in ("all-linear", "linear-layers")
+    ]
+    assert known[0] > 20 * known[1]
+
+
+def test_axolotl_prepares_fsdp2_itself_and_makes_no_fp32_copies(footprint_of):
+    """Accelerate's preparation, in whose place it puts its own, casts what is trained to fp32: 16 bytes of a parameter where 8 are held."""
+    said = dict(program="axolotl", phase_id="full-finetune", context_tokens=4096, gpu_count=8)
+    plain, zero = (
+        footprint_of(MODEL, **said, sharding="zero3"),
+        footprint_of(MODEL, **said, sharding="zero3", engine_id="deepspeed"),
+    )
+    assert (plain["precision"], zero["precision"]) == ("pure", "mixed")
+    assert footprint_of(MODEL, **said, sharding="zero2")["precision"] == "mixed"  # which is DeepSpeed's
+    assert footprint_of(MODEL, **said | {"program": "ms-swift"}, sharding="zero3")["precision"] == "mixed"
+
+
+@pytest.mark.parametrize("phase", ["lora", "full-finetune"])
+def test_a_trainer_whose_rows_are_as_long_as_the_data_is_not_told_at_all_that_the_model_reads(footprint_of, phase):
+    """ms-swift leaves out rows from max_length on, which is the model's own context: Qwen3-30B-A3B "needed" 3,930 GiB."""
+    assert (
+        footprint_of(
+            MIXTURE, program="ms-swift", phase_id=phase, lora_targets="attention" if phase == "lora" else None
+        )["context_tokens"]
+        == 2048
+    )
+
+
 def test_who_names_no_version_gets_the_newest_that_has_an_answer_and_is_told_which(footprint_of):
     """vLLM 0.10 is known to differ, and not by how much: what is answered says that it is not of it. Of TRL each release is known."""
     trl = footprint_of(MODEL, program="trl", phase_id="lora")

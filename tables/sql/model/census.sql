@@ -53,6 +53,9 @@ SELECT
     coalesce(bool_or(role = 'attention_qkv'), false) AS has_fused_qkv,
     -- gate and up projection in one matrix, whose output stays whole while its halves are multiplied
     coalesce(bool_or(role = 'ffn_gate_up' AND component IN ('text', 'decoder')), false) AS has_fused_gate,
+    -- layers beside the routed experts that have the names of their projections
+    coalesce(bool_or(role IN ('ffn_gate', 'ffn_up', 'ffn_down', 'shared_gate', 'shared_up', 'shared_down')
+        AND component = 'text'), false) AS names_experts,
     -- the rotary part that the latent's keys get after they are expanded
     coalesce(any_value(out_features) FILTER (role = 'mla_kv_a') - any_value(in_features) FILTER (role = 'mla_kv_b'),
         0)::BIGINT

@@ -174,6 +174,21 @@ CREATE OR REPLACE MACRO loaded_format(asked, usual, model) AS
 CREATE OR REPLACE MACRO format_words(asked, usual, model) AS
     iif(loads_as_stored(asked, usual) AND model.stored_format IS NULL, ', of a checkpoint in 16 bits', '');
 
+-- What a program adapts of a model with routed experts. One that names all linear layers names projections of shared
+-- experts and dense layers too, which peft takes for the routed experts where it knows the class: as all-linear then
+-- (but for the router, so a little less).
+CREATE OR REPLACE MACRO experts_targets(usual, model) AS CASE
+    WHEN model.expert_elements = 0 OR usual.experts_lora_targets IS NULL THEN NULL
+    WHEN usual.experts_lora_targets <> 'linear-names' THEN usual.experts_lora_targets
+    WHEN model.are_experts_adapted AND model.names_experts THEN 'all-linear'
+    ELSE 'linear-layers'
+END;
+
+-- of experts that are one tensor, as Transformers has them since 5
+CREATE OR REPLACE MACRO experts_words(usual, model) AS iif(model.expert_elements > 0, CASE usual.experts_lora_targets
+    WHEN 'linear-names' THEN ', Transformers 5, peft 0.19 or later' WHEN 'linear-layers' THEN ', Transformers 5'
+    ELSE '' END, '');
+
 CREATE OR REPLACE MACRO with_program(relation) AS TABLE
 SELECT
     asked.* REPLACE (
@@ -186,8 +201,7 @@ SELECT
         coalesce(asked.precision::VARCHAR, program_precision(asked, usual)) AS precision,
         coalesce(asked.loss::VARCHAR, usual.loss) AS loss,
         coalesce(asked.attention::VARCHAR, usual.attention) AS attention,
-        coalesce(asked.lora_targets::VARCHAR, iif(model.expert_elements > 0, usual.experts_lora_targets, NULL),
-            usual.lora_targets) AS lora_targets,
+        coalesce(asked.lora_targets::VARCHAR, experts_targets(usual, model), usual.lora_targets) AS lora_targets,
         coalesce(asked.sharding::VARCHAR, iif(asked_number(asked.gpu_count) > 1, usual.sharding, NULL)) AS sharding,
         coalesce(known.program_id, lower(asked.program::VARCHAR)) AS program
     ),
@@ -202,7 +216,8 @@ SELECT
     } AS program_numbers,
     program_reason(asked, known, usual, classes, model, constants) AS program_reason,
     class_holds_for(asked, usual, classes) || format_words(asked, usual, model) || context_words(asked, usual, model)
-        || balance_words(model, usual.balance_bytes_per_expert) AS program_holds_for,
+        || coalesce(experts_words(usual, model), '') || balance_words(model, usual.balance_bytes_per_expert)
+            AS program_holds_for,
     usual.card_share AS program_share,
     {'prepares_base': usual.prepares_base, 'adapter_bytes': usual.packed_adapter_bytes,
         'balance_bytes': usual.balance_bytes_per_expert} AS program_base

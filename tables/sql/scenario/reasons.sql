@@ -71,8 +71,8 @@ CREATE OR REPLACE MACRO adapter_reason(model, dtype, scenario) AS CASE
         THEN 'QLoRA needs a base in nf4, nf4-double or int8, or in nf4-experts or nf4-double-experts'
     WHEN scenario.is_adapter AND scenario.lora_rank < 1 THEN 'lora_rank starts at 1'
     WHEN scenario.is_adapter AND scenario.lora_targets NOT IN ('attention', 'query-value', 'all-linear',
-        'all-linear-head', 'experts', 'attention-experts') THEN
-        'lora_targets is attention, query-value, all-linear, all-linear-head, experts or attention-experts'
+        'all-linear-head', 'linear-layers', 'experts', 'attention-experts') THEN 'lora_targets is attention, '
+            || 'query-value, all-linear, all-linear-head, linear-layers, experts or attention-experts'
     WHEN adapts_head(scenario) AND scenario.trained_model_types IS NULL THEN 'lora_targets := all-linear-head was '
         || 'counted in the engines litgpt and litgpt-0.4 alone: all-linear'
     WHEN scenario.lora_targets = 'query-value' AND model.lora_query_value_elements = 0 THEN
@@ -96,7 +96,8 @@ CREATE OR REPLACE MACRO adapter_reason(model, dtype, scenario) AS CASE
     WHEN scenario.adapter = 'dora' AND scenario.has_adapter_dropout
         THEN 'what DoRA keeps with lora_dropout is not established yet'
     WHEN scenario.has_adapter_dropout AND scenario.has_adapted_experts THEN
-        'lora_dropout: peft has none of fused routed experts; lora_targets := attention or query-value'
+        'peft adapts the routed experts too, and has no dropout for them: it stops with an error. With a dropout of 0 '
+            || 'it trains (lora_dropout := 0), and with adapters on attention alone (lora_targets := attention)'
     WHEN scenario.adapter = 'dora' AND scenario.has_adapted_experts
         THEN 'peft has no DoRA of routed experts: lora_targets := attention or query-value'
     WHEN NOT scenario.is_adapter AND scenario.adapter_asked IS NOT NULL
@@ -111,7 +112,8 @@ CREATE OR REPLACE MACRO packed_experts_reason(model, scenario) AS CASE
         THEN scenario.dtype_id || ' packs routed experts, and the model has none: nf4 or nf4-double'
     WHEN is_prepared(scenario) THEN 'packed experts multiply in 16 bits, which a base that is prepared in fp32 '
         || 'does not give them: precision := pure'
-    WHEN adapts_all_linear(scenario) THEN 'lora_targets := all-linear takes packed experts for linear layers: '
+    WHEN adapts_all_linear(scenario) THEN 'lora_targets := ' || scenario.lora_targets
+        || ' takes packed experts for linear layers: '
         || 'attention, experts or attention-experts'
     WHEN scenario.checkpointing = 'selective'
         THEN 'checkpointing := selective of packed experts is not established yet'
