@@ -9,11 +9,11 @@
 CREATE OR REPLACE VIEW shape_row AS SELECT model_id, model FROM shape AS model;
 CREATE OR REPLACE VIEW constants_row AS SELECT constants FROM constants;
 
--- The little of a model that completes a question: four columns, where the whole row is 150, which every step would
+-- The little of a model that completes a question: a few columns, where the whole row is 150, which every step would
 -- carry along.
 CREATE OR REPLACE VIEW brief_row AS
 SELECT model_id, {
     'max_context_tokens': max_context_tokens, 'expert_elements': expert_elements, 'stored_format': stored_format,
-    'caches': caches
+    'caches': caches, 'are_experts_adapted': are_experts_adapted, 'names_experts': names_experts
 } AS model
 FROM shape;
