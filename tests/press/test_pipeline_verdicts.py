@@ -35,3 +35,25 @@ def test_the_table_says_what_the_macro_says(book):
             [model, name],
         ).fetchall()
         assert table == told and len(told) == 4
+
+
+def test_many_questions_at_once_are_answered_as_each_alone(book):
+    """Columns that a relation leaves out are the defaults; a question that cannot be answered has its reason beside the others."""
+    flux, sdxl = "black-forest-labs/FLUX.1-dev", "stabilityai/stable-diffusion-xl-base-1.0"
+    asked = [
+        (flux, "bf16", 1024, None),
+        (flux, "bf16", 1024, "nf4"),
+        (sdxl.upper(), "fp16", 512, None),
+        (sdxl, None, 1000, "fp8"),
+        ("nobody/nothing", "bf16", None, None),
+    ]
+    book.execute(
+        "CREATE OR REPLACE TEMP TABLE wished (model_id VARCHAR, dtype_id VARCHAR, width BIGINT, denoiser_dtype_id VARCHAR)"
+    )
+    book.executemany("INSERT INTO wished VALUES (?, ?, ?, ?)", asked)
+    told = book.execute("FROM pipeline_fits_in('wished', 'RTX-3090')").fetchall()
+    for number, (model, dtype, width, denoiser) in enumerate(asked, 1):
+        query = "FROM pipeline_fits_on('RTX-3090', $1, dtype_id := $2, width := $3, denoiser_dtype_id := $4)"
+        alone = book.execute(query, [model, dtype, width, denoiser]).fetchall()
+        assert sorted(map(str, alone)) == sorted(str(row[1:]) for row in told if row[0] == number) and len(alone) == 4
+    assert len(told) == 4 * len(asked)

@@ -32,8 +32,7 @@ worked AS (
         objective_bytes(rule, model, footprint) AS beside,
         version_told(said, rule, footprint) AS version_told
     FROM wished CROSS JOIN named CROSS JOIN chosen CROSS JOIN (SELECT said AS said FROM preference_said AS said)
-    LEFT JOIN (SELECT footprint AS footprint FROM footprints_in('preference_asked', phase_id, is_usual := {is_usual})
-        AS footprint) ON true
+    LEFT JOIN (SELECT footprint AS footprint FROM footprints_in('preference_asked', phase_id) AS footprint) ON true
     LEFT JOIN shape_row AS own ON own.model_id = footprint.model_id
 ),
 summed AS (SELECT *, beside.reference_bytes::BIGINT AS reference_bytes, beside.logits_bytes::BIGINT AS logits_bytes,

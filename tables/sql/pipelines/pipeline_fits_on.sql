@@ -57,5 +57,7 @@ WITH pipeline_asked AS (
         images AS images, text_tokens AS text_tokens, sequences_each AS sequences_each, is_tiled AS is_tiled,
         denoiser_dtype_id AS denoiser_dtype_id, text_dtype_id AS text_dtype_id
 )
-SELECT gpu_id, placement, total_bytes, capacity_bytes, headroom_bytes, verdict, unknown_reason, holds_for
-FROM pipeline_fits_in('pipeline_asked', gpu_id);
+-- (by the relation's name: a column that is called as an argument is the argument)
+SELECT told.gpu_id, told.placement, told.total_bytes, told.capacity_bytes, told.headroom_bytes, told.verdict,
+    told.unknown_reason, told.holds_for
+FROM pipeline_fits_in('pipeline_asked', gpu_id) AS told;
