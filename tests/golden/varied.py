@@ -162,6 +162,7 @@ def variations(config: Config, others: list[Config]) -> Iterator[tuple[str, Conf
             without = _with(config, place, _ABSENT)
             yield from ((f"{'.'.join(place)} absent, {name}", changed) for name, changed in _of_each(without))
             yield from _of_nulls(without)
+    yield from _of_nulls_left_out(config)
     yield from _together(config, own)
     yield from _of_pairs(config, own)
     elsewhere: dict[Place, dict[str, Any]] = {}
@@ -194,6 +195,16 @@ def _of_nulls(config: Config) -> Iterator[tuple[str, Config]]:
         for null in (place for place, value in own.items() if value is None):
             changed = {flag: not own[flag], null: 2}
             yield f"{'.'.join(flag)} {not own[flag]}, {'.'.join(null)} 2", _with_all(config, changed)
+
+
+def _of_nulls_left_out(config: Config) -> Iterator[tuple[str, Config]]:
+    """The same of what lies beside one another and is left to the class."""
+    left = left_out(config)
+    for flag in (place for place, value in left.items() if isinstance(value, bool)):
+        switched = _with(config, flag, not left[flag])
+        for null in (place for place, value in left.items() if value is None and place[:-1] == flag[:-1]):
+            if switched is not None and (changed := _with(switched, null, 2)) is not None:
+                yield f"{'.'.join(flag)} {not left[flag]}, {'.'.join(null)} 2", changed
 
 
 def _of_one(config: Config, place: Place, value: Any) -> Iterator[tuple[str, Config]]:
@@ -320,12 +331,13 @@ def _others_than(value: Any) -> tuple[Any, ...]:
 
 
 def _with(config: Config, place: Place, value: Any) -> dict[str, Any] | None:
-    """A copy with another value there; None where nothing lies around that place."""
+    """A copy with another value there, and around it what is left out; None where something else lies there."""
     name, *rest = place
     if rest:
-        if not isinstance(config.get(name), dict):
+        around = config.get(name, {})
+        if not isinstance(around, dict):
             return None
-        value = _with(config[name], tuple(rest), value)
+        value = _with(around, tuple(rest), value)
     return {key: held for key, held in {**config, name: value}.items() if held is not _ABSENT}
 
 

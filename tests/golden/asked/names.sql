@@ -31,6 +31,8 @@ UNION ALL SELECT 'LLAMA-3.2-11b-vision-instruct', string_agg(to_json(said)::VARC
     FROM repository_of('LLAMA-3.2-11b-vision-instruct') AS said WHERE said.model_id IN (FROM golden_models)
 UNION ALL SELECT 'gpt-oss-20b-mlx-8bit', string_agg(to_json(said)::VARCHAR, ' ')
     FROM repository_of('gpt-oss-20b-mlx-8bit') AS said WHERE said.model_id IN (FROM golden_models)
+UNION ALL SELECT 'gpt-oss-20b-F16.gguf', string_agg(to_json(said)::VARCHAR, ' ')
+    FROM repository_of('gpt-oss-20b-F16.gguf') AS said WHERE said.model_id IN (FROM golden_models)
 UNION ALL SELECT 'phi-4-fp8', string_agg(to_json(said)::VARCHAR, ' ') FROM repository_of('phi-4-fp8') AS said
     WHERE said.model_id IN (FROM golden_models)
 UNION ALL SELECT 'no-such-model', string_agg(to_json(said)::VARCHAR, ' ') FROM repository_of('no-such-model') AS said
