@@ -8,11 +8,11 @@
 --   default for many models; where they are one matrix with the keys, that matrix), `all-linear` every linear layer but
 --   head and routers, and in models with routed experts these too: fused experts have adapters of their own in peft
 --   0.21.2, with twice the rank where gate and up are one matrix, and so has the router; shared experts and dense
---   layers then stay as they are. `linear-layers` adapts what is a linear layer of its own, shared experts and dense
---   layers too, and no fused expert: what programs do that tell peft (before 0.19) the names of such layers. `experts`
---   adapts the routed experts alone, as peft's `target_parameters` takes them: both fused matrices with the rank that
---   was asked for; `attention-experts` both they and attention's projections. `all-linear-head` adapts the head too,
---   in engines of which that was counted.
+--   layers then stay as they are (over a packed base too, whose routed experts nobody packs). `linear-layers` adapts
+--   what is a linear layer of its own, shared experts and dense layers too, and no fused expert: what programs do that
+--   tell peft (before 0.19) the names of such layers. `experts` adapts the routed experts alone, as peft's
+--   `target_parameters` takes them: both fused matrices with the rank that was asked for; `attention-experts` both
+--   they and attention's projections. `all-linear-head` adapts the head too, in engines of which that was counted.
 -- Adapters are fp32 unless precision is pure (peft's autocast_adapter_dtype), or a program puts those over a packed
 -- base into 16 bits (packed_adapter_bytes of its row).
 -- trains_embeddings: copies of embedding and head are trained beside them (modules_to_save), in the precision that the
@@ -27,7 +27,7 @@ CREATE OR REPLACE MACRO adapts_routed(scenario) AS
     coalesce(scenario.lora_targets IN ('experts', 'attention-experts'), false);
 
 CREATE OR REPLACE MACRO has_adapted_experts(model, scenario) AS model.expert_elements > 0
-    AND (scenario.phase_id = 'lora' AND adapts_all_linear(scenario) AND scenario.lora_targets <> 'linear-layers'
+    AND (NOT scenario.has_packed_experts AND adapts_all_linear(scenario) AND scenario.lora_targets <> 'linear-layers'
             AND model.are_experts_adapted
         OR adapts_routed(scenario) AND (scenario.phase_id = 'lora' OR scenario.has_packed_experts));
 

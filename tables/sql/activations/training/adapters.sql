@@ -58,12 +58,13 @@ CREATE OR REPLACE MACRO kept_by_head_adapter(model, scenario) AS iif(adapts_head
 CREATE OR REPLACE MACRO adapter_compute_bytes(scenario) AS
     iif(scenario.precision IN ('amp', 'pure'), scenario.compute_bytes, 4);
 
--- peft 0.21.2 multiplies adapters of fused experts out: W + scaling × B A of all experts of a layer is a tensor of its
--- own, which autograd keeps for the gradient of its input, beside copies of A and B in the weights' precision. Where
--- experts alone are adapted nothing before the first of them is trained: its gate and up, which need no gradient of
--- their input, are not kept (unless checkpointing makes the embeddings' output need one). Selective checkpointing keeps
--- the products of the adapters, in their own precision. Experts that are packed are unpacked whole as a layer reads
--- them, and what is unpacked is kept for the gradient of its input in the same way, adapted or not.
+-- peft 0.21.2 multiplies adapters of fused experts out: W + scaling × B A of all experts of a layer is a tensor of
+-- its own, which autograd keeps for the gradient of its input, beside copies of A and B in the weights' precision.
+-- Where experts alone are adapted nothing before the first of them is trained: its gate and up, which need no
+-- gradient of their input, are not kept (unless checkpointing makes the embeddings' output need one). Selective
+-- checkpointing keeps the products of the adapters, in their own precision, and over experts in fp32 their sums with
+-- the weights too. Experts that are packed are unpacked whole as a layer reads them, and what is unpacked is kept for
+-- the gradient of its input in the same way, adapted or not.
 CREATE OR REPLACE MACRO has_made_experts(scenario) AS scenario.has_adapted_experts OR scenario.has_packed_experts;
 CREATE OR REPLACE MACRO moe_layer_expert_elements(model) AS model.expert_elements / greatest(model.moe_layer_count, 1);
 CREATE OR REPLACE MACRO is_first_untrained(scenario) AS
@@ -83,7 +84,8 @@ CREATE OR REPLACE MACRO merged_experts_kept(model, scenario, sums) AS
         WHEN 'none' THEN merged_factor_bytes(model, scenario) + expert_compute_bytes(model, scenario)
             * (model.expert_elements - iif(is_first_untrained(scenario),
                 moe_layer_expert_elements(model) - down_expert_elements(model, sums), 0))
-        WHEN 'selective' THEN adapter_bytes_each(scenario) * model.expert_elements
+        WHEN 'selective' THEN model.expert_elements
+            * (adapter_bytes_each(scenario) + iif(has_fp32_experts(model, scenario), 4, 0))
         ELSE 0
     END, 0);
 

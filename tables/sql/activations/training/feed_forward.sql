@@ -39,10 +39,11 @@ CREATE OR REPLACE MACRO block_tensors(block, model, scenario, is_cast) AS
 CREATE OR REPLACE MACRO routed_copies(block, model) AS
     iif(model.runs_all_experts, block.expert_count, block.experts_per_token);
 
--- Bytes of an element inside experts that run in groups: autocast knows none of their products, so over weights in fp32
--- all of it is in fp32 (the router's products and a shared expert's are known).
+-- Bytes of an element inside experts that run in groups: autocast knows none of their products, so over weights in
+-- fp32 all of it is in fp32, as QLoRA's preparation leaves those that are not packed (the router's products and a
+-- shared expert's are known).
 CREATE OR REPLACE MACRO has_fp32_experts(model, scenario) AS
-    (is_autocast(scenario) OR is_cast_base(scenario)) AND NOT model.runs_all_experts;
+    (is_autocast(scenario) OR is_prepared(scenario)) AND NOT model.runs_all_experts;
 CREATE OR REPLACE MACRO expert_compute_bytes(model, scenario) AS
     iif(has_fp32_experts(model, scenario), 4, scenario.compute_bytes);
 
