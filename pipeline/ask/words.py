@@ -40,7 +40,9 @@ _PLACEMENTS = {
 
 
 # what a reason says to who asks in SQL: its tables, and an argument that the terminal has not
-_IN_SQL = re.compile(r" \(table \w+\)|(?:, and|:) attention := 'eager' says what (?:is needed without|bf16 needs)")
+_IN_SQL = re.compile(
+    r" \(table \w+\)| \(lora_\w+ := \w+\)|(?:, and|:) attention := 'eager' says what (?:is needed without|bf16 needs)"
+)
 
 
 def plain(reason: str) -> str:

@@ -114,6 +114,19 @@ def test_a_checkpoint_in_mxfp4_is_trained_unpacked_and_that_is_said(ask, ask_jso
     assert "unpacked_from" not in ask_json("fits", TEXT, "--gpu", "h200", "--phase", "lora")
 
 
+def test_a_training_that_stops_with_an_error_says_why_in_words(ask):
+    """ms-swift's dropout, over a mixture whose shared experts have the names of the routed ones."""
+    status, out, _err = ask(
+        "fits", "zai-org/GLM-4.5-Air", "--gpu", "8xh100-sxm", "--phase", "lora", "--program", "ms-swift"
+    )
+    said = " ".join(out.split())
+    assert (
+        status == 3
+        and "peft adapts the routed experts too, and has no dropout for them: it stops with an error." in said
+        and ":=" not in said
+    )
+
+
 def test_a_trainer_without_a_context_of_its_own_says_what_was_counted(ask):
     out = " ".join(ask("fits", TEXT, "--gpu", "h100-sxm", "--phase", "lora", "--program", "ms-swift")[1].split())
     assert "at 2,048 tokens" in out
