@@ -152,9 +152,8 @@ def _in_what_runs(rows_in: Callable[[str], list[Row]], dtype: str | None) -> tup
     return told, f"Counted in {OLDER} (torch_dtype=torch.float16): {barred.partition(':')[0]}."
 
 
-Packed = tuple[
-    str | None, str | None, bool
-]  # the formats of denoiser and text encoders, and whether it is decoded in tiles
+# the formats of denoiser and text encoders, and whether what was made is decoded in tiles
+Packed = tuple[str | None, str | None, bool]
 PLAIN: Packed = (None, None, False)
 
 

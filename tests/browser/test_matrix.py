@@ -211,7 +211,7 @@ def test_a_cell_tells_what_stays_free(open_page, site_url):
 
 
 def test_a_cell_tells_what_vllm_has_to_be_told(open_page):
-    """30 × 10⁹ weights in 4.2 bits and 8k tokens of cache are 17.8 GiB: 76 % of a card of 23.4, and vLLM takes 70 % here."""
+    """30 × 10⁹ weights in 4.2 bits and 8k tokens of cache are three quarters of a card, and vLLM takes 70 % here: the share has the band too."""
     page = open_page("matrix/?find=beta&gpu=rtx-4090&dtype=awq-int4")
     cell = page.locator(f"{ROW} td.v").first
     cell.hover()
@@ -220,7 +220,7 @@ def test_a_cell_tells_what_vllm_has_to_be_told(open_page):
         cell.get_attribute("title"),
     )
     told = int(re.search(r"(\d+)\s%", cell.inner_text())[1])
-    assert share and 100 * float(share[1]) == told
+    assert share and told < 100 * float(share[1]) <= 1.06 * told
     larger = page.locator(f"{ROW} td.v").nth(3)
     larger.hover()
     assert "stay free" in larger.get_attribute("title") and "--gpu" not in larger.get_attribute("title")

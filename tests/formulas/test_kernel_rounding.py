@@ -16,7 +16,7 @@ def held(footprints):
     asked = [
         {"model_id": MODEL, "dtype_id": dtype, "engine_id": engine, "context_tokens": 4096, "gpu_count": count}
         for dtype, engine, count in [
-            ("mxfp4", "vllm", 1), ("stored", "vllm", 1), ("mxfp4", "vllm", 8), ("mxfp4", "sglang", 1), ("bf16", "vllm", 4),
+            ("mxfp4", "vllm", 1), ("stored", "vllm", 1), ("mxfp4", "vllm", 8), ("mxfp4", "sglang", 1), ("bf16", "vllm", 1),
         ]
     ]  # fmt: skip
     return footprints(asked)
