@@ -67,9 +67,9 @@ def test_eight_cards_hold_beside_the_cache_what_a_log_says(held):
 
 
 def test_what_rocm_sets_aside_is_within_the_band(held):
-    """vllm-project/vllm issue 55132: 4 bytes for each token of a step and of the context."""
+    """vllm-project/vllm issue 55132: 4 bytes for each token of a step and of the context, 32 GiB."""
     row = held["whole"]
-    assert row["error_band"] * row["total_bytes"] > 4 * 16_384 * LONGEST
+    assert row["error_band"] * row["total_bytes"] > 32 * GIB + 0.05 * row["total_bytes"]
 
 
 def test_many_images_are_encoded_a_step_at_a_time(footprints):

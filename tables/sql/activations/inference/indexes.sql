@@ -8,8 +8,8 @@
 --       + tokens of a step × padded_heads × value_elements × 4 bytes × value_copies: what its kernel keeps of a packed
 --           cache where a GPU has few heads
 --
---   index_spread_bytes    what ROCm sets aside more: logits of every token of a step, as many as the largest cards
---       read, over the whole context. A footprint is of no card, so it is part of the band
+--   index_spread_bytes    what ROCm sets aside more: logits of every token of a step over the whole context. A
+--       footprint is of no card, so it is part of the band
 --
 -- Units: bytes per GPU; no rank has a part of it. Source: latent_index.csv. Not covered: drafts, which have rows of
 --   their own.
@@ -35,4 +35,4 @@ CREATE OR REPLACE MACRO index_standing_bytes(model, scenario, constants) AS
 
 CREATE OR REPLACE MACRO index_spread_bytes(model, scenario, constants) AS
     iif(has_latent_index(model, scenario.engine_id),
-        4 * constants.vllm_largest_card_batched_tokens * scenario.context_tokens, 0);
+        4 * profiled_tokens(scenario, constants) * scenario.context_tokens, 0);
