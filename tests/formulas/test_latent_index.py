@@ -60,7 +60,7 @@ def test_few_heads_keep_copies_of_values(held):
 
 
 def test_eight_cards_hold_beside_the_cache_what_a_log_says(held):
-    """recipes pull request 893, 8 × H200 at 0.92, the whole context: 25.94 GiB were left of 128.6 for the cache."""
+    """recipes pull request 893, 8 × H200, the whole context: 25.94 GiB were left for the cache, of 128.6 if the share was 0.28's own, 0.92."""
     row = held["whole"]
     beside = (row["total_bytes"] - row["kv_cache_bytes"] - row["kv_padding_bytes"]) / GIB
     assert beside == pytest.approx(102.7, rel=0.03)
