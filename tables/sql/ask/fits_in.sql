@@ -6,6 +6,8 @@
 --                                             format is then not asked
 --   fits_in('asked', 'rtx-4090', free_bytes := n)   a card of which other programs hold a part
 --   with_limits := false                      leaves the longest context out, which takes most of the time
+--   is_plain := false, is_usual := true   for relations that say more than most do, but nothing of pictures or of what
+--                                         few ask for: half of the text is planned (pipeline/book/scenario.py)
 --   beyond_bytes := n                         what files hold beyond the format, on each GPU (repository_of says it)
 --
 -- max_context_tokens lies on lines between contexts that are worked out, four an octave, the bends of the model's

@@ -2,11 +2,11 @@
 --
 --   index_logits_bytes    logits of the index in the profiled step
 --   index_standing_bytes  what stands beside the cache whatever is asked of the server:
---       context × (gathered_contexts × unpacked latents, of a packed cache, or indexed_contexts × index keys, whichever
---           is larger: one work space serves both)
+--       context × (gathered_contexts × unpacked latents, of a packed cache, or indexed_contexts × index keys,
+--           whichever is larger: one work space serves both)
 --       + context × 4 bytes × rows: logits of the index over the whole context in captured graphs
---       + tokens of a step × padded_heads × value_elements × 4 bytes × value_copies: what its kernel keeps of a packed
---           cache where a GPU has few heads
+--       + tokens of a step × padded_heads × value_elements × 4 bytes × value_copies: what its kernel keeps
+--           of a packed cache where a GPU has few heads
 --
 --   index_spread_bytes    what ROCm sets aside more: logits of every token of a step over the whole context. A
 --       footprint is of no card, so it is part of the band
