@@ -163,7 +163,8 @@ def test_a_hostile_name_is_found_as_text(open_page):
     page = open_page("about/")
     box(page).press_sequentially("evil org")
     link = page.locator(".md-search-result__link").first
-    assert "<script>alert(" in link.inner_text() and HOSTILE.partition("/")[0] in link.inner_text()
+    expect(link).to_contain_text("<script>alert(")  # the answer to the last key: those before it named other models
+    expect(link).to_contain_text(HOSTILE.partition("/")[0])
 
 
 FILTERED = [("alpha 7b", ["acme/Alpha-7B-Instruct"]), ("alpha7b", ["acme/Alpha-7B-Instruct"]), ("camelcoder2", ["acme/CamelCoder.2-405B"]), ("alpha 70b", []),
