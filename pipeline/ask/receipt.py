@@ -257,7 +257,7 @@ def compared(almanac: Almanac, model: Model, use: Use, receipt: Receipt, count: 
     )
     if ours["total_bytes"] is None:
         raise Unknown(f"Not known: what is to be compared with ({visible(ours['unknown_reason'] or 'no reason')})")
-    ours |= {"has_counted_tower": sees(almanac, ours["model_id"]), "graphs_bytes": _graphs_of(almanac)}
+    ours |= {"has_counted_tower": sees(almanac, ours["model_id"]), "graphs_bytes": _graphs_of(almanac, ours)}
     if receipt.words.get("draft", "").lower() == "mtp":
         ours = _with_predictions(almanac, asked, ours)
     lines = [
@@ -320,10 +320,16 @@ def _cache_format(receipt: Receipt) -> str | None:
     raise Unknown(f"Not known: a KV cache in {visible(said)}, which the log names, is not described")
 
 
-def _graphs_of(almanac: Almanac) -> int | None:
-    """What is counted for the graphs of vLLM."""
-    rows = almanac.rows("SELECT value FROM constant WHERE constant_id = 'vllm_cuda_graph_bytes'")
-    return int(rows[0]["value"]) if rows else None
+def _graphs_of(almanac: Almanac, ours: Row) -> int | None:
+    """What is counted for the graphs of vLLM, a part of overhead_bytes; None for other programs."""
+    if not str(ours["engine_id"]).startswith("vllm"):
+        return None
+    (row,) = almanac.rows(
+        "SELECT internal.graphs_bytes_vllm(shape.model, {'engine_id': $engine, 'pipeline_parallel': 1}, sizes.constants)::BIGINT AS graphs "
+        "FROM internal.shape_row AS shape, internal.constants_row AS sizes WHERE shape.model_id = $m",
+        {"m": ours["model_id"], "engine": ours["engine_id"]},
+    )
+    return row["graphs"]
 
 
 def _activations(receipt: Receipt) -> int | None:

@@ -95,6 +95,7 @@ COMPARED = {
     # of a process that has loaded a model and runs nothing yet
     "loaded_total": "f.weights_bytes + coalesce(run.process_context_bytes, k.process_context_bytes)::BIGINT",
     "non_torch": "non_torch_bytes(f, k)::BIGINT",
+    "graphs": "graphs_bytes_vllm(m, f, k)::BIGINT",
     "states": "f.weights_bytes + f.gradients_bytes + f.optimizer_bytes",
     # of a stage of a pipeline that has neither embedding nor head: the first stage's without its embedding
     "states_of_middle": "((f.weights_bytes + f.gradients_bytes + f.optimizer_bytes) * (m.layer_elements / f.pipeline_parallel) "

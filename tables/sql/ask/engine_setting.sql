@@ -41,7 +41,7 @@ CREATE OR REPLACE MACRO vllm_requests(gpu_name, gpu_gib, constants) AS
 -- Where the logits of so many do not fit, those of the default of small cards are counted.
 CREATE OR REPLACE MACRO requests_by_logits(footprint, vocab_size, usual, capacity, constants) AS iif(
     sequences_of_rank(footprint) <= constants.vllm_default_sequences AND footprint.total_bytes
-        + greatest(0, constants.vllm_sampler_bytes_per_logit * usual * vocab_size - footprint.activations_bytes)
+        + greatest(0, logit_bytes_vllm(footprint, constants) * usual * vocab_size - footprint.activations_bytes)
             > constants.vllm_default_share * capacity, constants.vllm_default_sequences, usual);
 
 -- It does not start where its cache has fewer blocks than that and a block is to hold a recurrent state (max_num_seqs

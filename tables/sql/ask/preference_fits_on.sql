@@ -75,10 +75,15 @@ END;
 -- TRL tells vLLM how many requests it runs and how many tokens it reads at a time: a profiling run of these in place of
 -- vLLM's own. (Of models that see its own is taken, whose encoder it runs.)
 CREATE OR REPLACE MACRO told_scenario(parallel) AS {'reads_prompt': 'profile', 'engine_id': 'vllm', 'sequences': 1,
-    'rank_sequences': 1, 'context_tokens': 1, 'compute_bytes': 2, 'tensor_parallel': parallel};
+    'rank_sequences': 1, 'context_tokens': 1, 'compute_bytes': 2, 'tensor_parallel': parallel,
+    'data_parallel': 1, 'expert_tensor_parallel': parallel, 'program_version': NULL::VARCHAR};
 CREATE OR REPLACE MACRO told_constants(rule, requests, constants) AS {
     'vllm_default_sequences': requests, 'vllm_batched_tokens': rule.batched_tokens,
     'vllm_sampler_bytes_per_logit': constants.vllm_sampler_bytes_per_logit,
+    'vllm_sorter_bytes_per_logit': constants.vllm_sorter_bytes_per_logit,
+    'vllm_sorts_below_release': constants.vllm_sorts_below_release,
+    'vllm_first_sampler_bytes_per_logit': constants.vllm_first_sampler_bytes_per_logit,
+    'vllm_one_runner_below_release': constants.vllm_one_runner_below_release,
     'vllm_chunk_tokens': constants.vllm_chunk_tokens, 'vllm_chunked_above_tokens': constants.vllm_chunked_above_tokens
 };
 

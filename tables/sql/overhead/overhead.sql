@@ -28,6 +28,12 @@ CREATE OR REPLACE MACRO non_torch_bytes(scenario, constants) AS CASE
     ELSE constants.vllm_non_torch_bytes
 END;
 
+-- CUDA graphs of every length that is captured, a part for each layer: what vLLM takes after the profiling run.
+CREATE OR REPLACE MACRO graphs_bytes_vllm(model, scenario, constants) AS iif(scenario.engine_id = 'vllm-0.8',
+    constants.vllm_cuda_graph_bytes, constants.vllm_graphs_bytes
+        + constants.vllm_graphs_bytes_per_layer * ceil(model.layer_count / scenario.pipeline_parallel)
+        + iif(model.expert_count_max > 0, constants.vllm_graphs_experts_bytes, 0));
+
 -- what tensor-parallel ranks hold more of it on some machines (NVSwitch: 2.2 GiB; two RTX 3090: 0.7)
 CREATE OR REPLACE MACRO parallel_spread_bytes(scenario, constants) AS
     iif(is_server(scenario) AND scenario.engine_id = 'vllm' AND scenario.tensor_parallel > 1,
@@ -71,7 +77,8 @@ CREATE OR REPLACE MACRO overhead_bytes(scenario, constants, model, gradients) AS
             + rounding_bytes(model, scenario)
             + unused_blocks_bytes(scenario, constants) + packing_bytes(model, scenario)
         WHEN scenario.engine_id = 'sglang' THEN sglang_standing_bytes(scenario, model, constants)
-        WHEN is_server(scenario) THEN non_torch_bytes(scenario, constants) + constants.vllm_cuda_graph_bytes
+        WHEN is_server(scenario) THEN non_torch_bytes(scenario, constants)
+            + graphs_bytes_vllm(model, scenario, constants)
             + rounding_bytes(model, scenario) + kernel_overhead_bytes(model, scenario, constants)
             + reader_workspace_bytes(model, scenario, constants) + index_standing_bytes(model, scenario, constants)
         WHEN scenario.engine_id = 'llama.cpp' THEN constants.llama_cpp_workspace_bytes

@@ -1,7 +1,7 @@
 -- What the servers hold at their peak beside weights and cache.
 --
 --   vLLM    what the profiling run reserves: a forward over the batched tokens, or the sampler over max_num_seqs rows
---           of logits, whichever is larger, and the table of rotations
+--           of logits beside the work space of experts, whichever is larger, and the table of rotations
 --   SGLang  a forward over a chunk of prompts, and the same table
 --   data-parallel ranks that share experts: that over the tokens of a rank and, gathered, of all of them
 --
@@ -47,20 +47,45 @@ CREATE OR REPLACE MACRO spread_step_bytes(model, scenario, tokens) AS
         rank_bytes_per_token(model, scenario)
         + iif(model.expert_count_max > 0, scenario.data_parallel * gathered_bytes_per_token(model, scenario), 0));
 
+-- `asked`: a scenario or a footprint. The oldest releases sort the logits; what the newest runner holds is the most of
+-- the others.
+CREATE OR REPLACE MACRO logit_bytes_vllm(asked, constants) AS CASE
+    WHEN asked.engine_id = 'vllm-0.8'
+        OR coalesce(version_place(asked.program_version, 2) < constants.vllm_sorts_below_release, false)
+        THEN constants.vllm_sorter_bytes_per_logit
+    WHEN coalesce(version_place(asked.program_version, 2) < constants.vllm_one_runner_below_release, false)
+        THEN constants.vllm_first_sampler_bytes_per_logit
+    ELSE constants.vllm_sampler_bytes_per_logit
+END;
+
 -- The sampler works on the logits of all ranks; long prompts are cut into chunks without it in the first engine.
 CREATE OR REPLACE MACRO sampler_bytes_vllm(model, scenario, constants) AS
     iif(scenario.reads_prompt = 'profile-of-prompts'
             AND scenario.context_tokens > constants.vllm_chunked_above_tokens, 0,
-        constants.vllm_sampler_bytes_per_logit * greatest(scenario.rank_sequences, constants.vllm_default_sequences)
+        -- (logits in 32 bits are wider themselves)
+        (logit_bytes_vllm(scenario, constants) + scenario.compute_bytes - 2)
+            * greatest(scenario.rank_sequences, constants.vllm_default_sequences)
             * head_columns(model, scenario) * scenario.tensor_parallel);
+-- Beside it: what experts work in is made once and never given back.
+CREATE OR REPLACE MACRO kept_workspace_bytes(model, scenario, constants) AS iif(scenario.engine_id = 'vllm'
+        AND model.expert_count_max > 0, profiled_tokens(scenario, constants) * scenario.data_parallel
+    * scenario.compute_bytes * workspace_width(model, scenario), 0);
+-- A recurrent layer over the tokens of a step: what its kernels make, beside its input and the residual. The profiling
+-- run leaves them out, and the first long prompt takes them of what the share of the card leaves free.
+CREATE OR REPLACE MACRO recurrent_bytes_vllm(model, scenario, constants) AS profiled_tokens(scenario, constants) * (
+    2 * scenario.compute_bytes * model.hidden_size + list_max(list_transform(model.recurrences, lambda layer:
+        list_max(list_transform(list_filter(layer.moments, lambda held: held.regime = 'vllm-16'),
+            lambda held: held.token + held.padded)))) / scenario.tensor_parallel);
 -- of cards that share experts by no rank
 CREATE OR REPLACE MACRO profile_bytes_alone(model, scenario, constants) AS greatest(
-    sampler_bytes_vllm(model, scenario, constants),
+    sampler_bytes_vllm(model, scenario, constants) + kept_workspace_bytes(model, scenario, constants),
+    recurrent_bytes_vllm(model, scenario, constants),
     profiled_tokens(scenario, constants) * feed_forward_bytes_per_token(model, scenario) / scenario.tensor_parallel
         + index_logits_bytes(model, scenario))
         + rotation_table_bytes(model, scenario);
 CREATE OR REPLACE MACRO profile_bytes_vllm(model, scenario, constants) AS iif(is_spread(scenario),
-    greatest(sampler_bytes_vllm(model, scenario, constants),
+    greatest(sampler_bytes_vllm(model, scenario, constants) + kept_workspace_bytes(model, scenario, constants),
+        recurrent_bytes_vllm(model, scenario, constants),
         spread_step_bytes(model, scenario, profiled_tokens(scenario, constants)) + index_logits_bytes(model, scenario))
         + rotation_table_bytes(model, scenario),
     profile_bytes_alone(model, scenario, constants))
