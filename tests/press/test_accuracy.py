@@ -182,3 +182,16 @@ def test_published_peaks_of_pipelines_are_met_and_no_card_is_promised_less(compa
         assert under > least[metric, is_int8] and over < 0.006 and left > 0.1
     wrong = compared.execute("SELECT sum(wrong_fits_count) FROM accuracy WHERE engine_id = 'diffusers'").fetchall()
     assert wrong == [(0,)]
+
+
+def test_beside_weights_and_cache_no_start_of_a_server_held_more_than_is_told(compared):
+    """Profiling run, graphs and what is outside PyTorch together, as logs of vLLM 0.19 say them, on one GPU; two and four have their band."""
+    runs = compared.execute("""
+        SELECT group_id, sum(predicted_bytes) / sum(value_bytes)
+        FROM prediction JOIN measured USING (measured_id)
+        WHERE starts_with(group_id, 'vllm-0.19-') AND parallelism = '1 GPU'
+            AND metric IN ('compute_buffer', 'cuda_graphs', 'non_torch')
+        GROUP BY ALL HAVING count(predicted_bytes) = 3
+    """).fetchall()
+    assert len(runs) >= 18
+    assert {group: told for group, told in runs if not 1 <= told < 1.25} == {}
