@@ -108,8 +108,8 @@ def test_what_it_starts_with_is_weights_a_pass_and_one_sequence(fits):
     a_token = 36 * 2 * 8 * 128 * 2
     assert long["generator_needed_bytes"] - short["generator_needed_bytes"] == a_token * (40960 - 2048)
     beside = short["generator_needed_bytes"] - 2 * 8_190_735_360 - 2048 * a_token
-    # (a pass of 4096 tokens, graphs and libraries)
-    assert 0.9 * GIB < beside < 1.6 * GIB
+    # (a pass of 4096 tokens 0.4, graphs of 36 layers 1.1, libraries 0.3)
+    assert 1.6 * GIB < beside < 1.9 * GIB
     # so many answers at once that their logits are the larger part of the profiling run (151,936 words)
     assert many["generator_needed_bytes"] > short["generator_needed_bytes"]
     assert more["generator_needed_bytes"] - many["generator_needed_bytes"] == pytest.approx(

@@ -19,7 +19,8 @@ def test_the_least_is_counted_and_the_rest_is_in_the_band(held):
     beyond = {name: (row["error_band"] - 0.05) * row["total_bytes"] for name, row in held.items()}
     assert beyond["tensors"] == pytest.approx((2.21 - 0.74) * GIB, rel=0.001)
     assert beyond["alone"] == beyond["stages"] == pytest.approx(0, abs=1)
-    assert held["tensors"]["overhead_bytes"] == pytest.approx(held["stages"]["overhead_bytes"], rel=0.01)  # rounding
+    graphs = 16 * 18_906_382  # of the layers that a stage has not
+    assert held["tensors"]["overhead_bytes"] == pytest.approx(held["stages"]["overhead_bytes"] + graphs, rel=0.01)
 
 
 def test_two_cards_are_told_what_a_log_says_of_them(held):

@@ -51,7 +51,9 @@ def test_a_recurrence_is_known_for_every_regime_or_not_at_all():
         for moment in ("kept", "backward"):
             assert set(rows.filter(pl.col("moment") == moment)["regime"]) == REGIMES, (name, moment)
         ran = set(rows.filter(pl.col("moment") == "prefill")["regime"])
-        assert ran - {"vllm-16"} == {"prefill-16", "prefill-32"}, name  # (vLLM's kernels were read where they hold more)
+        assert ran - {"vllm-16"} == {"prefill-16", "prefill-32"}, (
+            name
+        )  # (vLLM's kernels were read where they hold more)
 
 
 @settings(max_examples=2, deadline=None)

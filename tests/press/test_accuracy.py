@@ -184,7 +184,7 @@ def test_published_peaks_of_pipelines_are_met_and_no_card_is_promised_less(compa
     assert wrong == [(0,)]
 
 
-def test_beside_weights_and_cache_no_start_of_a_server_held_more_than_is_told(compared):
+def test_beside_weights_and_cache_no_start_of_a_server_held_a_hundredth_more_than_is_told(compared):
     """Profiling run, graphs and what is outside PyTorch together, as logs of vLLM 0.19 say them, on one GPU; two and four have their band."""
     runs = compared.execute("""
         SELECT group_id, sum(predicted_bytes) / sum(value_bytes)
@@ -194,4 +194,4 @@ def test_beside_weights_and_cache_no_start_of_a_server_held_more_than_is_told(co
         GROUP BY ALL HAVING count(predicted_bytes) = 3
     """).fetchall()
     assert len(runs) >= 18
-    assert {group: told for group, told in runs if not 1 <= told < 1.25} == {}
+    assert {group: told for group, told in runs if not 0.99 < told < 1.2} == {}
