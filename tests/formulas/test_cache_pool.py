@@ -141,3 +141,17 @@ def test_a_card_that_reads_more_at_a_time_is_told_to_read_less(book):
     """
     (setting,) = book.execute(query, [FLASH]).fetchall()[0]
     assert "--max-num-batched-tokens 4096" in setting and "--kv-cache-dtype fp8" in setting
+
+
+@pytest.mark.parametrize(("heads", "counted_heads"), [(20, 7), (64, 16)])
+def test_what_a_token_of_a_step_holds_by_hand(book, heads, counted_heads):
+    """Streams that are alive and the one that is read, three tensors of heads, places that were chosen, two tables of compressed entries."""
+    told = book.execute(
+        """
+        SELECT pool_attention_bytes_per_token({'pool': {'live_streams': 2, 'residual_streams': 3, 'padded_heads': 7, 'chosen_tokens': 13,
+            'compressed_state_tokens': 8}, 'hidden_size': 5, 'head_max': $1, 'head_dim_max': 11},
+            {'compute_bytes': 2, 'tensor_parallel': 4, 'context_tokens': 100})
+        """,
+        [heads],
+    ).fetchall()
+    assert told == [(2 * (3 * 3 * 5 + 3 * counted_heads * 11) + 4 * 13 + 8 * 13,)]

@@ -196,6 +196,13 @@ def test_fits_on_and_what_fits_answer_by_card(small):
     models = small.execute("SELECT DISTINCT model_id FROM what_fits('rtx-3060-12gb', dtype_id := 'bf16')").fetchall()
     assert ("Qwen/Qwen3-0.6B",) in models
     assert ("deepseek-ai/DeepSeek-V3",) not in models
+    (several,) = small.execute("""
+        SELECT count(*) FROM what_fits('rtx-3060-12gb') AS listed WHERE NOT EXISTS (FROM footprint WHERE gpu_count = 1
+            AND footprint.model_id = listed.model_id AND footprint.dtype_id = listed.dtype_id
+            AND footprint.engine_id = listed.engine_id AND footprint.context_tokens = listed.context_tokens
+            AND footprint.total_bytes = listed.total_bytes)
+    """).fetchall()[0]
+    assert several == 0  # what is published of several cards fits none
 
 
 @pytest.mark.full
