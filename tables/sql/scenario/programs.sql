@@ -220,7 +220,7 @@ SELECT
             AS program_holds_for,
     usual.card_share AS program_share,
     {'prepares_base': usual.prepares_base, 'adapter_bytes': usual.packed_adapter_bytes,
-        'balance_bytes': usual.balance_bytes_per_expert} AS program_base
+        'packed_base': usual.packed_base, 'balance_bytes': usual.balance_bytes_per_expert} AS program_base
 FROM query_table(relation) AS asked
 LEFT JOIN program_name AS known ON known.program_name = lower(asked.program::VARCHAR)
     AND known.phase_id = coalesce(lower(asked.phase_id::VARCHAR), 'inference')
@@ -238,6 +238,6 @@ CROSS JOIN constants_row;
 CREATE OR REPLACE MACRO with_program_in(relation, is_plain) AS TABLE FROM query(CASE WHEN is_plain
     THEN 'SELECT *, {''context_tokens'': NULL::BIGINT, ''sequences'': NULL::BIGINT} AS program_numbers, '
         || 'NULL::VARCHAR AS program_reason, NULL::VARCHAR AS program_holds_for, NULL::DOUBLE AS program_share, '
-        || '{''prepares_base'': NULL::BOOLEAN, ''adapter_bytes'': NULL::BIGINT, ''balance_bytes'': NULL::BIGINT} '
-        || 'AS program_base FROM ' || relation
+        || '{''prepares_base'': NULL::BOOLEAN, ''adapter_bytes'': NULL::BIGINT, '
+        || '''packed_base'': NULL::VARCHAR, ''balance_bytes'': NULL::BIGINT} AS program_base FROM ' || relation
     ELSE 'FROM with_program(''' || relation || ''')' END);

@@ -78,7 +78,8 @@ CREATE OR REPLACE MACRO held_of_trained(scenario, stage, shards) AS
 -- Weights with adapters, gradients and optimizer: a part that the host keeps is none of the GPU's, and gradients that
 -- are divided leave for it as they come.
 CREATE OR REPLACE MACRO weights_of(scenario, stage) AS
-    ceil(iif(scenario.offload = 'all', 0, scenario.whole_weights * held(scenario, stage, scenario.weight_shards)));
+    ceil(scenario.packed_whole * stage.resident + iif(scenario.offload = 'all', 0,
+        (scenario.whole_weights - scenario.packed_whole) * held(scenario, stage, scenario.weight_shards)));
 CREATE OR REPLACE MACRO adapters_of(scenario, stage) AS
     ceil(iif(scenario.offload = 'all', 0, scenario.whole_adapters * held_of_trained(scenario, stage,
         scenario.weight_shards)));
@@ -102,7 +103,8 @@ CREATE OR REPLACE MACRO host_of(model, scenario, stage) AS ceil(
     step_tokens(scenario) * inputs_in_host(model, scenario, scenario.sums) + iif(scenario.offload = 'none', 0,
     (scenario.whole_optimizer + (4 + host_copy_bytes_each(scenario)) * scenario.trained_elements)
         * held_of_trained(scenario, stage, scenario.optimizer_shards)
-    + iif(scenario.offload = 'all', scenario.whole_weights * held(scenario, stage, scenario.weight_shards)
+    + iif(scenario.offload = 'all', (scenario.whole_weights - scenario.packed_whole)
+        * held(scenario, stage, scenario.weight_shards)
         + scenario.whole_adapters * held_of_trained(scenario, stage, scenario.weight_shards), 0)));
 
 -- A stage with what it holds of everything.

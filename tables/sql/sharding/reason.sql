@@ -107,6 +107,8 @@ CREATE OR REPLACE MACRO framework_reason(model, scenario) AS CASE
         || scenario.engine_id || ' trains with sharding ' || scenario.sharding
     WHEN scenario.reduce_bucket_elements IS NOT NULL AND scenario.scheme <> 'deepspeed'
         THEN 'reduce_bucket_elements is of DeepSpeed: engine_id := deepspeed'
+    WHEN is_packed_base_moved(scenario) AND scenario.dtype_id = 'int8'
+        THEN 'bitsandbytes packs to 4 bits what is sharded or moved to the host, and not to 8'
     WHEN scenario.offload = 'optimizer' AND NOT scenario.can_offload_optimizer OR scenario.offload = 'all'
         AND NOT scenario.can_offload_all
         THEN 'offload with sharding ' || scenario.sharding || ' in ' || scenario.engine_id || ' is none'
