@@ -171,8 +171,12 @@ CREATE OR REPLACE MACRO loads_as_stored(asked, usual) AS coalesce(usual.is_dtype
     AND asked.dtype_id IS NULL AND usual.phase_id <> 'qlora';
 CREATE OR REPLACE MACRO loaded_format(asked, usual, model) AS
     iif(loads_as_stored(asked, usual) AND model.stored_format = 'fp32', 'fp32', NULL);
+-- (A server loads one in 32 bits in 16, and one in fewer takes less.)
+CREATE OR REPLACE MACRO served_format(asked, usual, model) AS iif(asked.dtype_id IS NULL AND usual.dtype_id = 'stored'
+    AND coalesce(model.is_format_open, false), 'bf16', NULL);
 CREATE OR REPLACE MACRO format_words(asked, usual, model) AS
-    iif(loads_as_stored(asked, usual) AND model.stored_format IS NULL, ', of a checkpoint in 16 bits', '');
+    iif(loads_as_stored(asked, usual) AND model.stored_format IS NULL
+        OR served_format(asked, usual, model) IS NOT NULL, ', of a checkpoint in 16 bits', '');
 
 -- What a program adapts of a model with routed experts. One that names all linear layers names projections of shared
 -- experts and dense layers too, which peft takes for the routed experts where it knows the class: as all-linear then
@@ -194,7 +198,7 @@ SELECT
     asked.* REPLACE (
         coalesce(asked.engine_id::VARCHAR, usual.engine_id) AS engine_id,
         coalesce(asked.dtype_id::VARCHAR, iif(model.expert_elements > 0, usual.experts_dtype_id, NULL),
-            loaded_format(asked, usual, model), usual.dtype_id) AS dtype_id,
+            loaded_format(asked, usual, model), served_format(asked, usual, model), usual.dtype_id) AS dtype_id,
         coalesce(asked.kv_dtype_id::VARCHAR, usual.kv_dtype_id) AS kv_dtype_id,
         coalesce(asked.optimizer_id::VARCHAR, usual.optimizer_id) AS optimizer_id,
         coalesce(asked.checkpointing::VARCHAR, usual.checkpointing) AS checkpointing,
