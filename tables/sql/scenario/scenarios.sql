@@ -92,7 +92,8 @@ CREATE OR REPLACE MACRO answers_for(model, scenario, run) AS coalesce(
     iif(scenario.program IS NULL, run.name || coalesce(' ' || run.engine_version, ''), scenario.program_holds_for)
         || iif(scenario.phase_id = 'inference' AND run.reads_prompt = 'whole' AND caches_unread(model),
             ', use_cache not set to false', '')
-        || packed_base_words(scenario));
+        || packed_base_words(scenario)
+        || iif(is_expert_folded(scenario), ', expert_tensor_parallel_size 1', ''));
 
 CREATE OR REPLACE MACRO in_training(asked, value) AS iif(asked.is_inference, NULL, value);
 
@@ -294,9 +295,9 @@ resolved AS (
         rule.scheme, rule.has_master_weights, rule.is_root_whole, rule.reduce_bytes, rule.bucket_count,
         coalesce(scenario.reduce_bucket_elements, rule.bucket_elements) AS bucket_elements, rule.live_elements,
         rule.step_gradient_bytes, rule.can_offload_optimizer, rule.can_offload_all, rule.keeps_quantisation_states,
-        rule.loads_packed_whole, expert_padding(rule, model, scenario) AS expert_padding,
-        coalesce(rule.has_fused_kernels, false) AS has_fused_kernels, coalesce(scenario.residual_asked,
-            rule.is_sequence_parallel, false) AS is_sequence_parallel,
+        rule.loads_packed_whole, expert_padding(rule, model, scenario) AS expert_padding, expert_ranks(scenario)
+            AS expert_ranks, coalesce(rule.has_fused_kernels, false) AS has_fused_kernels,
+        coalesce(scenario.residual_asked, rule.is_sequence_parallel, false) AS is_sequence_parallel,
         scenario.phase_id IN ('lora', 'qlora') AS is_adapter, computed_bytes_each(scenario) AS compute_bytes,
         coalesce(scenario.lora_dropout > 0, false) AND NOT is_prompted(scenario) AS has_adapter_dropout,
         coalesce(stepping.steps_in_backward, false) AS steps_in_backward, run.fused_loss, run.offloads_checkpoints,

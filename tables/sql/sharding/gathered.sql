@@ -22,7 +22,7 @@ CREATE OR REPLACE MACRO layer_part(expert_parallel, model, scenario) AS
         + model.expert_elements / greatest(model.moe_layer_count, 1) / expert_parallel) / scenario.tensor_parallel;
 
 CREATE OR REPLACE MACRO unit_elements(model, scenario) AS
-    layer_part(scenario.expert_parallel / scenario.expert_padding, model, scenario);
+    layer_part(scenario.expert_ranks / scenario.expert_padding, model, scenario);
 
 -- bytes of a gradient's element as autograd makes it and as it is reduced; adapters' are too small to count
 CREATE OR REPLACE MACRO made_bytes_each(scenario) AS iif(scenario.is_adapter, 0, scenario.compute_bytes);
@@ -53,7 +53,7 @@ CREATE OR REPLACE MACRO gathered_at_forward(model, scenario, stage) AS gathered_
 
 -- Per element of the layer that is differentiated: its gradients before they are reduced.
 CREATE OR REPLACE MACRO made_in_layer(model, scenario) AS
-    iif(scenario.scheme = 'fsdp2', scenario.made_bytes_each * layer_part(scenario.expert_parallel, model, scenario)
+    iif(scenario.scheme = 'fsdp2', scenario.made_bytes_each * layer_part(scenario.expert_ranks, model, scenario)
         / model.largest_layer_elements, 0);
 
 -- The weights that are gathered for the next layer while one is differentiated: no layer comes after the first. The
