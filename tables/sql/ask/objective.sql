@@ -85,8 +85,7 @@ END;
 -- ZeRO-3 what it leaves alive.
 CREATE OR REPLACE MACRO reference_gathered_bytes(rule, model, footprint) AS CASE
     WHEN NOT has_own_reference(rule, footprint) OR footprint.sharding <> 'zero3' THEN 0
-    WHEN footprint.engine_id = 'deepspeed' THEN 2 * least(model.parameter_count, (SELECT max(live_elements)
-        FROM sharding_rule WHERE engine_id = 'deepspeed' AND sharding = 'zero3'))
+    WHEN footprint.engine_id = 'deepspeed' THEN 2 * least(model.parameter_count, rule.reference_live_elements)
     ELSE 2 * iif(model.is_head_tied, model.input_elements, model.output_elements)
 END;
 
