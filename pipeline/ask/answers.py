@@ -49,7 +49,8 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
     if pictures.is_made_by(almanac, model):
         return pictures.fits(almanac, model, card, use)
     shared.check_cards(use, card.count)
-    counts = [card.count] if card.is_count_said or use.sharding else sorted({1, card.count})
+    is_divided = bool(use.tensor_parallel or use.pipeline_parallel)
+    counts = [card.count] if card.is_count_said or use.sharding or is_divided else sorted({1, card.count})
     seeing = sees(almanac, model.model_id)
     if use.images and seeing is None:
         base = model.row["base_model_id"]
@@ -65,7 +66,8 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
     is_open = not use.is_training and use.kv_dtype_id is None
     usual = [(d, e) for d, e in main if d in USUAL and e != "mlx-lm"] or main[:1]
     more = [n for n in MORE_CARDS if n > card.count and card.gpu_id is not None and card.vendor != "apple"]
-    smaller = smaller_of(almanac, model) if is_open and use.dtype_id is None else []
+    more = [] if is_divided or use.share else more  # (these are of the cards that are said)
+    smaller = smaller_of(almanac, model) if is_open and use.dtype_id is None and not is_divided else []
     if is_open:
         scenarios += [
             scenario_of(model, use, d, e, counts[-1]) | {"kv_dtype_id": SMALL_CACHE}
@@ -85,6 +87,8 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
     if use.phase_id == "qlora":
         told.sort(key=lambda row: row["dtype_id"] != "nf4")  # which is what people mean by it
     verdict, best = best_of(told)
+    if verdict is None and not is_divided and (stages := shared.in_stages(told, count, use)):
+        return _in_stages(almanac, model, card, use, stages, every=every)
     answer = {
         "model": model.shown,
         "card": card_told(card, count),
@@ -92,7 +96,7 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
         "verdict": verdict,
         "best": best,
         "formats": [told_of(row) for row in told],
-        "settings": settings_of(told, card, verdict),
+        "settings": settings_of(told, card, verdict, use),
         "helps": [],
         "commands": [],
         "reason": None,
@@ -124,10 +128,25 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
         answer["counted"] = counted
     if verdict != "fits":
         answer["helps"] = helps_of(almanac, model, card, use, rows, told, count, smaller)
-    if verdict == "fits" and not use.is_training:
+    # (commands share cards by tensor parallelism alone, and say no share: the settings do)
+    if verdict == "fits" and not use.is_training and not (is_divided or use.share or use.max_num_seqs):
         answer["commands"] = commands_of(
             almanac, model, card, told, count, with_images=bool(use.images), program=use.program
         )
+    return answer
+
+
+def _in_stages(
+    almanac: Almanac, model: Model, card: Card, use: Use, ways: list[tuple[int, int]], *, every: bool
+) -> dict[str, Any]:
+    """Of a model whose heads do not divide by the cards: the way with the fewest stages that has an answer."""
+    for tensor, stages in ways:
+        answer = fits(almanac, model, card, replace(use, tensor_parallel=tensor, pipeline_parallel=stages), every=every)
+        if answer["verdict"] is not None:
+            break
+    if answer["verdict"] is not None:
+        heads = shared.STAGED.format(count=card.count, tensor=tensor, stages=stages)
+        answer["taken"] = " ".join(filter(None, (answer.get("taken"), heads)))
     return answer
 
 

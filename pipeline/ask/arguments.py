@@ -12,13 +12,14 @@ from pipeline.base.arguments import Parser
 
 from .shared import OFFLOADS
 
+CHECKPOINTINGS = ("full", "selective", "none")
 PHASES = ("inference", "lora", "qlora", "full-finetune", "pretrain")
 STATUSES = (
     "Ends with 0 where it fits, 1 where it does not or only without its margin, 2 where the question is wrong, 3 where nobody knows, "
     "4 where there is no almanac to ask."
 )
 _MOST_TOKENS, _MOST_USERS, _MOST_SECONDS = 2**27, 2**20, 24 * 3600
-_MOST_IMAGES, _MOST_SIDE, _MOST_FRAMES = 1024, 65_536, 65_536
+_MOST_IMAGES, _MOST_SIDE, _MOST_FRAMES, _MOST_CARDS = 1024, 65_536, 65_536, 4096
 IMAGE_SIZE = (1024, 1024)  # of which images are where nobody says it
 
 
@@ -93,6 +94,37 @@ def add(commands: Any) -> None:
         type=_name,
         metavar="G",
         help="of grpo, what generates its answers: vllm-colocate on the same card, vllm-server on others (default: Transformers)",
+    )
+    fits.add_argument(
+        "--tensor-parallel",
+        "--tensor-parallel-size",
+        dest="tensor_parallel",
+        type=_count("--tensor-parallel", _MOST_CARDS),
+        metavar="N",
+        help="cards that divide each layer (default: all; with --pipeline-parallel those of a stage)",
+    )
+    fits.add_argument(
+        "--pipeline-parallel",
+        "--pipeline-parallel-size",
+        dest="pipeline_parallel",
+        type=_count("--pipeline-parallel", _MOST_CARDS),
+        metavar="N",
+        help="stages of layers, one after the other on other cards: vLLM and SGLang (default: 1, or where heads do not divide by the cards)",
+    )
+    fits.add_argument(
+        "--share",
+        "--gpu-memory-utilization",
+        dest="share",
+        type=_share,
+        metavar="S",
+        help="of the card, that vLLM may take (its --gpu-memory-utilization): 0.85 (default: vLLM's own)",
+    )
+    fits.add_argument(
+        "--max-num-seqs",
+        dest="max_num_seqs",
+        type=_count("--max-num-seqs", _MOST_USERS),
+        metavar="N",
+        help="requests that vLLM runs at once, of which 256 are counted (how many of the whole context: --users)",
     )
     fits.add_argument(
         "--log",
@@ -215,6 +247,22 @@ def _add_use(command: argparse.ArgumentParser) -> None:
         help="how cards share a training: ddp, fsdp2, or DeepSpeed's zero1, zero2, zero3, zero2_offload, zero3_offload (also on one card)",
     )
     command.add_argument(
+        "--checkpointing",
+        "--gradient-checkpointing",
+        dest="checkpointing",
+        type=_checkpointing,
+        metavar="C",
+        help="of a training: full (every layer recomputed), selective or none (default: full, or the program's)",
+    )
+    command.add_argument(
+        "--optimizer",
+        "--optim",
+        dest="optimizer",
+        type=_name,
+        metavar="O",
+        help="of a training: adamw, adamw-8bit, adafactor … or as trainers call it, adamw_bnb_8bit (default: adamw, or the program's)",
+    )
+    command.add_argument(
         "--offload",
         choices=OFFLOADS,
         default=None,
@@ -261,6 +309,25 @@ def _count(name: str, most: int) -> Callable[[str], int]:
         return number
 
     return read
+
+
+def _share(text: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = 0.0
+    if not 0 < share <= 1:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no share of a card, above 0 and up to 1: 0.85")
+    return share
+
+
+def _checkpointing(text: str) -> str:
+    """As trainers are told it (gradient_checkpointing: true), or how much of a layer is recomputed."""
+    said = {"true": "full", "on": "full", "yes": "full", "false": "none", "off": "none", "no": "none"}
+    word = said.get(text.strip().lower(), text.strip().lower())
+    if word not in CHECKPOINTINGS:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is none of {', '.join(CHECKPOINTINGS)} (true, false)")
+    return word
 
 
 def _size(text: str) -> tuple[int, int]:

@@ -160,7 +160,7 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
             status = answers.STATUS[answer["verdict"]]
             words.together(answer, page)
         else:
-            card = _card(almanac, asked)
+            card = _divided(_card(almanac, asked), use)
             told = None
             if adapter:
                 card, told = own.with_adapter(almanac, model, card, use, adapter)
@@ -234,6 +234,24 @@ def _card(almanac: Almanac, asked: argparse.Namespace) -> Card:
     return card or question.machine_card(almanac, is_empty=asked.empty)
 
 
+def _divided(card: Card, use: Use) -> Card:
+    """The cards as they are divided, and the share of each that may be taken."""
+    from dataclasses import replace
+
+    from . import shared
+
+    if use.tensor_parallel or use.pipeline_parallel:
+        said = use.tensor_parallel, use.pipeline_parallel
+        count = card.count if use.is_training else shared.degrees(*said, card.count, is_count_said=card.is_count_said)
+        card = replace(card, count=count, is_count_said=True)
+    if use.share:
+        if not card.capacity_bytes:
+            raise Wrong("--share is of a whole card that the almanac holds: --gpu rtx-4090")
+        free, note = int(use.share * card.capacity_bytes), f"vLLM may take {use.share:g} of the card (--share)."
+        card = replace(card, free_bytes=min(free, card.usable_bytes), notes=(*card.notes, note))
+    return card
+
+
 def _cards(almanac: Almanac, asked: argparse.Namespace, use: Use) -> list[Card]:
     """Unlike cards together: 'RTX 3090 + RTX 3060'."""
     from . import card_names, question
@@ -269,9 +287,9 @@ def _use(almanac: Almanac, asked: argparse.Namespace, adapter: Any, model: Any) 
         named = None  # which is what is told
     program = question.program_of(almanac, named, phase, bool(objective)) if named else None
     sharding, offload = getattr(asked, "sharding", None), getattr(asked, "offload", None)
-    if (sharding or offload) and (objective or is_made):
+    if (sharding or offload) and is_made:
         raise Wrong(
-            f"{'--sharding' if sharding else '--offload'} is of models that write text, without --objective, of which each card holds a copy"
+            f"{'--sharding' if sharding else '--offload'} is of models that write text: of what makes pictures each card holds a copy"
         )
     shares = shared.used(sharding, offload, program, is_training=is_training)
     use = question.Use(
@@ -286,11 +304,61 @@ def _use(almanac: Almanac, asked: argparse.Namespace, adapter: Any, model: Any) 
         kv_dtype_id=question.kv_dtype_of(almanac, asked.kv) if asked.kv else None,
         lora_rank=rank,
         **shares,
+        **_said_of_training(almanac, asked, is_made, is_training=is_training),
+        **_said_of_server(almanac, asked, program, phase, is_made),
         **(_made(asked) if is_made else _seen(asked, is_training)),
     )
     if is_made:
         pictures.check_use(model, use)
     return adapter.used(use) if adapter else use
+
+
+def _said_of_training(
+    almanac: Almanac, asked: argparse.Namespace, is_made: bool, *, is_training: bool
+) -> dict[str, Any]:
+    from . import training_words
+
+    checkpointing, optimizer = getattr(asked, "checkpointing", None), getattr(asked, "optimizer", None)
+    for flag, value in (("--checkpointing", checkpointing), ("--optimizer", optimizer)):
+        if value and not is_training:
+            raise Wrong(f"{flag} is of a training: --phase lora, qlora, full-finetune or pretrain")
+        if value and is_made:
+            raise Wrong(f"{flag} is of models that write text: a pipeline is counted as its own script trains it")
+        if value and getattr(asked, "train_on", None):
+            raise Wrong(f"--train-on takes the quickest way of all: without {flag}")
+    return {
+        "checkpointing": checkpointing,
+        "optimizer_id": training_words.optimizer_of(almanac, optimizer) if optimizer else None,
+    }
+
+
+def _said_of_server(
+    almanac: Almanac, asked: argparse.Namespace, program: Any, phase: str, is_made: bool
+) -> dict[str, Any]:
+    from .settings import counted_of
+
+    tensor, pipeline = getattr(asked, "tensor_parallel", None), getattr(asked, "pipeline_parallel", None)
+    share, most = getattr(asked, "share", None), getattr(asked, "max_num_seqs", None)
+    is_alone = any(getattr(asked, name, None) for name in ("draft", "objective", "log"))
+    if (tensor or pipeline) and (is_made or is_alone or "+" in (asked.gpu or "")):
+        flag = "--tensor-parallel" if tensor else "--pipeline-parallel"
+        raise Wrong(
+            f"{flag} is of a model that writes text on cards of one kind: without --draft, --objective and --log"
+        )
+    is_vllm = phase == "inference" and program is not None and program.engine_id.startswith("vllm")
+    for flag, value in (("--share", share), ("--max-num-seqs", most)):
+        if value and (not is_vllm or is_made or is_alone):
+            name = " (its --gpu-memory-utilization)" if value is share else ""
+            raise Wrong(f"{flag} is of vLLM{name}: --program vllm, without --draft, --objective and --log")
+    counted = (counted_of(almanac, "vllm") or {}).get("sequences") if most else None
+    if counted and most > max(counted, asked.users or 1):
+        raise Wrong(
+            f"--max-num-seqs {most:,}: figures count {counted} requests at once, or --users where these are more, and the logits of more "
+            f"are not counted; how many whole sequences fit is --users {most}"
+        )
+    if most and most < (asked.users or 1):
+        raise Wrong(f"--users {asked.users} are more than --max-num-seqs {most}: so many run at once")
+    return {"tensor_parallel": tensor, "pipeline_parallel": pipeline, "share": share, "max_num_seqs": most}
 
 
 def _made(asked: argparse.Namespace) -> dict[str, Any]:

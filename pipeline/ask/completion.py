@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from .arguments import CHECKPOINTINGS
+
 _SCRIPTS = {
     "bash": """\
 # vram-almanac completion bash > ~/.local/share/bash-completion/completions/vram-almanac
@@ -32,6 +34,7 @@ _TABLES = {
     "--format": "SELECT dtype_id FROM dtype WHERE starts_with(dtype_id, lower($text)) ORDER BY dtype_id",
     "--kv": "SELECT kv_dtype_id FROM kv_dtype WHERE starts_with(kv_dtype_id, lower($text)) ORDER BY kv_dtype_id",
     "--program": "SELECT DISTINCT program_id FROM program WHERE starts_with(program_id, lower($text)) ORDER BY program_id",
+    "--optimizer": "SELECT optimizer_id FROM optimizer WHERE starts_with(optimizer_id, lower($text)) ORDER BY optimizer_id",
     "--objective": "SELECT DISTINCT objective_id FROM objective WHERE starts_with(objective_id, lower($text)) ORDER BY objective_id",
     "--generator": "SELECT DISTINCT generator_id FROM generator WHERE starts_with(generator_id, lower($text)) ORDER BY generator_id",
     "model": "SELECT model_id FROM model WHERE starts_with(lower(model_id), lower($text)) AND anatomy_grade <> 'unknown' "
@@ -88,13 +91,14 @@ def _placed(words: Sequence[str], options: dict[str, argparse.Action]) -> int:
 def _values(name: str, action: argparse.Action, text: str) -> list[str]:
     if action.choices:
         return [str(choice) for choice in action.choices if str(choice).startswith(text)]
+    if action.dest == "checkpointing":
+        return [word for word in CHECKPOINTINGS if word.startswith(text)]
     if action.dest == "wish":
         from pipeline.book.wishes import wishes
 
         return [wish.name for wish in wishes() if wish.name.startswith(text)]
-    if name not in _TABLES:
-        return []
-    return _of_almanac(_TABLES[name], text)
+    table = _TABLES.get(name if action.dest != "optimizer" else "--optimizer")
+    return _of_almanac(table, text) if table else []
 
 
 def _of_almanac(query: str, text: str) -> list[str]:

@@ -10,6 +10,7 @@ from .page import Page
 from .problems import Wrong
 from .question import Card, Model, Use
 from .scenarios import sees
+from .shared import check_cards
 from .words import format_name, gib_of, plain
 
 _SAID = {"fits": "Yes", "tight": "Barely", "no": "No"}
@@ -42,13 +43,20 @@ def preferred(
         "program": use.program,
         "version": use.program_version,
         "count": card.count,
-        "sharding": "ddp" if card.count > 1 else None,  # each card its own rows: what was counted
+        # each card its own rows, where nobody says otherwise
+        "sharding": use.sharding or ("ddp" if card.count > 1 else None),
+        "engine": use.sharding_engine_id,
+        "offload": use.offload,
+        "checkpointing": use.checkpointing,
+        "optimizer": use.optimizer_id,
         "generator": generator,
     }
+    check_cards(use, card.count)
     (row,) = almanac.rows(
         "FROM preference_fits_on($card, $objective, $model, phase_id := $phase, dtype_id := $dtype, context_tokens := $context, "
         "sequences := $sequences, lora_rank := $rank, program := $program, program_version := $version, gpu_count := $count, "
-        "sharding := $sharding, generator := $generator)",
+        "sharding := $sharding, engine_id := $engine, offload := $offload, checkpointing := $checkpointing, optimizer_id := $optimizer, "
+        "generator := $generator)",
         asked,
     )
     (rule,) = almanac.rows("SELECT DISTINCT name, rows_each FROM objective WHERE objective_id = $objective", {"objective": objective})  # fmt: skip

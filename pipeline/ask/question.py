@@ -69,6 +69,12 @@ class Use:
     sharding_engine_id: str | None = None  # the engine that it is of, where that is not the program's own
     offload: str | None = None  # what waits in the computer's memory
     shares_alone: bool = False  # whether one card has that sharding too
+    tensor_parallel: int | None = None  # cards that divide a layer
+    pipeline_parallel: int | None = None  # stages of layers
+    checkpointing: str | None = None  # of a training
+    optimizer_id: str | None = None
+    share: float | None = None  # of the card, that vLLM may take
+    max_num_seqs: int | None = None  # requests that it runs at once
     is_in_own_format: bool = False  # whether that trains in a format of its own, which nobody asked to be another
     images: int | None = None  # in each prompt
     image_width: int | None = None
@@ -84,6 +90,7 @@ class Use:
     def is_plain(self) -> bool:
         """Whether it says nothing that few ask for: the formulas are shorter then."""
         said = (self.lora_rank, self.lora_targets, self.adapter, self.program, self.sharding, self.offload)
+        said += (self.tensor_parallel, self.pipeline_parallel)
         return self.is_usual and all(one is None for one in said)
 
     @property

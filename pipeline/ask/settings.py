@@ -11,40 +11,50 @@ from typing import Any
 from pipeline.book.commands import COUNTED
 
 from .almanac import Almanac, Row
-from .question import Card
+from .question import Card, Use
 from .scenarios import verdict_of
 
 CONTEXT = {"vllm": "--max-model-len", "sglang": "--context-length"}
 CARDS = {"vllm": "--tensor-parallel-size", "sglang": "--tp"}
-SHARE, UNKNOWN_SHARE = "--gpu-memory-utilization", "SHARE"
+STAGES = {"vllm": "--pipeline-parallel-size", "sglang": "--pp-size"}
+SHARE, UNKNOWN_SHARE, REQUESTS = "--gpu-memory-utilization", "SHARE", "--max-num-seqs"
 
 
-def settings_of(told: list[Row], card: Card, verdict: str | None) -> list[dict[str, Any]]:
+def settings_of(told: list[Row], card: Card, verdict: str | None, use: Use | None = None) -> list[dict[str, Any]]:
     """Of the formats that fit (or of the best of those that barely do) the engine and what it is told, those with the same words together."""
     rows = [row for row in told if verdict_of(row) == verdict and verdict in ("fits", "tight")]
     found: dict[tuple[str, str], list[str]] = {}
     for row in rows if verdict == "fits" else rows[:1]:
-        if setting := _setting(row, card):
+        if setting := _setting(row, card, use):
             found.setdefault((row["engine_id"], setting), []).append(row["dtype_id"])
     return [{"engine_id": engine, "setting": setting, "dtype_ids": names} for (engine, setting), names in found.items()]
 
 
-def _setting(row: Row, card: Card) -> str:
+def _setting(row: Row, card: Card, use: Use | None = None) -> str:
     """What its engine is told. vLLM's share is of the whole card, also where something else holds a part of that; a server that is not told of
     the context takes all that its model reads, and one card where it is not told of more."""
     words = (row["engine_setting"] or "").split(" ")
-    if row["engine_id"].startswith("vllm") and not row["share_is_free"]:
-        if SHARE in words:
-            place = words.index(SHARE)
-            del words[place : place + 2]
-        words = [SHARE, _share_of(row, card), *words]
+    share, most = (use.share, use.max_num_seqs) if use else (None, None)
+    if row["engine_id"].startswith("vllm") and most:
+        words = [*_without(REQUESTS, words), REQUESTS, str(most)]
+    if row["engine_id"].startswith("vllm") and (share or not row["share_is_free"]):
+        words = [SHARE, f"{share:g}" if share else _share_of(row, card), *_without(SHARE, words)]
     told, engine = " ".join(filter(None, words)), row["engine_id"]
     if engine in CARDS and row["gpu_count"] > 1:
-        told = f"{CARDS[engine]} {row['gpu_count']} {told}".rstrip()
+        # (an older almanac does not say how its cards are shared)
+        tensor, stages = row.get("tensor_parallel") or row["gpu_count"], row.get("pipeline_parallel") or 1
+        ways = [f"{CARDS[engine]} {tensor}"] * (tensor > 1) + [f"{STAGES[engine]} {stages}"] * (stages > 1)
+        told = " ".join([*ways, told]).rstrip()
     reach, whole = row["max_context_tokens"], row["model_context_tokens"]
     if engine in CONTEXT and row["context_tokens"] and (told or whole is None or reach is None or reach < whole):
         told = f"{CONTEXT[engine]} {row['context_tokens']} {told}".rstrip()
     return told
+
+
+def _without(flag: str, words: list[str]) -> list[str]:
+    """The words but for a flag and its value."""
+    place = words.index(flag) if flag in words else len(words)
+    return words[:place] + words[place + 2 :]
 
 
 def _share_of(row: Row, card: Card) -> str:

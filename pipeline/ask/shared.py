@@ -98,6 +98,35 @@ def check_cards(use: Any, count: int) -> None:
         )
 
 
+STAGED = "Its heads do not divide by {count}: counted in {stages} stages of {tensor} cards each."
+
+
+def in_stages(told: list[dict[str, Any]], count: int, use: Any) -> list[tuple[int, int]]:
+    """How so many cards may serve a model whose heads do not divide by them: tensor and pipeline parallel, the fewest stages first. None where
+    that is not why nobody knows, or not of a server that was named."""
+    reasons = {row["unknown_reason"] or "" for row in told}
+    is_heads = bool(reasons) and all(
+        "do not divide by tensor_parallel" in r or "and tensor_parallel" in r for r in reasons
+    )
+    if use.is_training or use.engine_id not in ("vllm", "sglang") or not is_heads:
+        return []
+    return [(tensor, count // tensor) for tensor in range(count - 1, 0, -1) if count % tensor == 0]
+
+
+def degrees(tensor: int | None, pipeline: int | None, count: int, *, is_count_said: bool) -> int:
+    """How many cards such degrees of inference are of. Raises Wrong where they do not make up those that are said."""
+    together = (tensor or 1) * (pipeline or 1)
+    if not is_count_said and count == 1:
+        return together
+    if count % together or (tensor and pipeline and together != count):
+        said = " × ".join(
+            f"--{name}-parallel {n}" for name, n in (("tensor", tensor), ("pipeline", pipeline)) if n is not None
+        )
+        are = f"{said} are {together} cards" if tensor and pipeline else f"{said} does not divide {count} cards"
+        raise Wrong(f"{are}: --gpu {together}xCARD, or other degrees")
+    return count
+
+
 def said(row: dict[str, Any]) -> str | None:
     """How a row of training was counted, which nobody who starts a program sees; None where one card trains alone."""
     engine, sharding, count = row["engine_id"], row["sharding"], row.get("gpu_count") or 1

@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from pipeline.base.bounds import in_words
+
+from .almanac import Almanac
+from .problems import Wrong
+
+# optimizers as trainers call them, where that is another name than ours
+_OPTIMIZERS = {
+    "adamw-torch": "adamw", "adamw-torch-fused": "adamw", "adamw-hf": "adamw", "adamw-bnb-8bit": "adamw-8bit",
+    "adamw-torch-8bit": "adamw-8bit", "paged-adamw-32bit": "paged-adamw", "lion-32bit": "lion",
+}  # fmt: skip
 _RECOMPUTED = {
     "full": "every layer recomputed (gradient checkpointing)",
     "selective": "layers recomputed in part (selective checkpointing)",
@@ -48,4 +58,16 @@ def chosen(answer: dict[str, Any]) -> str:
     told = ", ".join(filter(None, parts))
     if use.get("program"):
         return f"Its choices, where nobody said otherwise: {told}."
+    if use.get("checkpointing") or use.get("optimizer_id"):
+        return f"No trainer was named, so what of these nobody said is our choice: {told}."
     return f"No trainer was named, so these choices are ours: {told}. Without recomputing it takes more; --program counts with a trainer's own choices."
+
+
+def optimizer_of(almanac: Almanac, text: str) -> str:
+    """The id of an optimizer, by our name or by a trainer's (adamw_bnb_8bit). Raises Wrong with those that there are."""
+    said = text.strip().lower().replace("_", "-")
+    known = [row["optimizer_id"] for row in almanac.rows("SELECT optimizer_id FROM optimizer ORDER BY optimizer_id")]
+    found = _OPTIMIZERS.get(said, said)
+    if found not in known:
+        raise Wrong(f"{in_words(text)} is no optimizer of this almanac: {', '.join(known)}")
+    return found

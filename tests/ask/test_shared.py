@@ -89,7 +89,17 @@ def test_several_cards_are_told_how_they_were_counted(ask, ask_json):
         (("--gpu", "2xh100-sxm", *FULL, "--sharding", "zero2", "--offload", "all"), "zero2 keeps all weights on every card"),
         (("--gpu", "2xh100-sxm", *FULL, "--sharding", "fsdp2", "--offload", "optimizer"), "FSDP2 moves weights, gradients and optimizer together"),
         (("--gpu", "2xh100-sxm", *FULL, "--sharding", "zero2_offload", "--offload", "none"), "says --offload optimizer"),
-        (("--gpu", "2xh100-sxm", "--phase", "lora", "--objective", "dpo", "--sharding", "zero2"), "without --objective"),
+        (("--gpu", "h100-sxm", "--objective", "dpo", "--sharding", "fsdp2"), "--sharding fsdp2 is of several cards"),
+        (("--gpu", "h100-sxm", "--checkpointing", "none"), "--checkpointing is of a training"),
+        (("--gpu", "h100-sxm", "--optimizer", "adamw"), "--optimizer is of a training"),
+        (("--gpu", "h100-sxm", *FULL, "--optimizer", "adamwx"), "no optimizer of this almanac: adafactor, adamw,"),
+        (("--gpu", "h100-sxm", "--share", "0.8"), "--share is of vLLM (its --gpu-memory-utilization): --program vllm"),
+        (("--gpu", "h100-sxm", *FULL, "--program", "ms-swift", "--max-num-seqs", 8), "--max-num-seqs is of vLLM"),
+        (("--gpu", "h100-sxm", "--program", "vllm", "--max-num-seqs", 512), "figures count 256 requests at once"),
+        (("--gpu", "h100-sxm", "--program", "vllm", "--max-num-seqs", 4, "--users", 8), "--users 8 are more than"),
+        (("--gpu", "4xh100-sxm", "--program", "vllm", "--tensor-parallel", 3), "--tensor-parallel 3 does not divide 4 cards"),
+        (("--gpu", "4xh100-sxm", "--program", "vllm", "--tensor-parallel", 2, "--pipeline-parallel", 3), "are 6 cards"),
+        (("--gpu", "4xh100-sxm", "--objective", "dpo", "--tensor-parallel", 2), "without --draft, --objective and --log"),
     ],
 )  # fmt: skip
 def test_what_does_not_go_together_says_why(ask, said, reason):
@@ -127,3 +137,59 @@ def test_plans_of_inference_are_of_the_program_too(ask_json):
 def test_a_training_with_its_time_takes_the_quickest_way_of_all(ask):
     status, _out, told = ask("plan", SMALL, "--gpu", "h100-sxm", "--phase", "lora", "--train-on", "1GB", "--sharding", "zero2")  # fmt: skip
     assert status == 2 and "--train-on takes the quickest way of all" in " ".join(told.split())
+
+
+def test_cards_of_a_server_are_divided_as_it_is_told(ask, ask_json, macro):
+    """32 heads do not divide by 6: vLLM runs two cards in each of three stages, which --tensor-parallel and --pipeline-parallel say too."""
+    said = ("fits", TEXT, "--program", "vllm", "--format", "bf16", "--context", 8192)
+    ways = ("--tensor-parallel-size", 2, "--pipeline-parallel-size", 3)
+    alone, told, counted = (
+        ask_json(*said, *more)
+        for more in (("--gpu", "6xrtx-3090"), ("--gpu", "6xrtx-3090", *ways), ("--gpu", "rtx-3090", *ways))
+    )
+    (row,) = macro(
+        "FROM footprint_of($m, dtype_id := 'bf16', engine_id := 'vllm', program := 'vllm', context_tokens := 8192, gpu_count := 6, "
+        "tensor_parallel := 2, pipeline_parallel := 3)",
+        m=TEXT,
+    )
+    for answer in (alone, told, counted):
+        assert answer["verdict"] == "fits" and answer["best"]["total_bytes"] == row["total_bytes"]
+        assert "--tensor-parallel-size 2 --pipeline-parallel-size 3" in answer["settings"][0]["setting"]
+    assert "3 stages of 2 cards each" in alone["taken"] and not told.get("taken")
+    _, out, _ = ask(*said, "--gpu", "16xrtx-3090")
+    assert "--tensor-parallel-size 8 --pipeline-parallel-size 2" in " ".join(out.split()), "as 16 cards are counted"
+
+
+def test_a_share_of_the_card_is_what_a_server_may_take(ask_json, macro):
+    said = ("fits", TEXT, "--gpu", "rtx-4090", "--program", "vllm", "--format", "bf16", "--context", 2048)
+    whole, part = ask_json(*said), ask_json(*said, "--gpu-memory-utilization", 0.8, "--max-num-seqs", 32)
+    (card,) = macro("FROM gpu WHERE gpu_id = 'rtx-4090'")
+    assert part["best"]["capacity_bytes"] == int(0.8 * card["capacity_bytes"])
+    assert part["best"]["max_context_tokens"] < whole["best"]["max_context_tokens"]
+    setting = part["settings"][0]["setting"]
+    assert "--gpu-memory-utilization 0.8 " in setting and setting.endswith("--max-num-seqs 32") and not part["commands"]
+
+
+def test_what_is_chosen_of_a_training_can_be_said(ask, ask_json, macro):
+    said = ("fits", SMALL, "--gpu", "h100-sxm", *FULL)
+    ours = ask_json(*said, "--gradient-checkpointing", "false", "--optimizer", "adamw_bnb_8bit")["formats"][0]
+    (row,) = macro(
+        "FROM footprint_of($m, phase_id := 'full-finetune', dtype_id := $d, checkpointing := 'none', optimizer_id := 'adamw-8bit')",
+        m=SMALL,
+        d=ours["dtype_id"],
+    )
+    assert ours["total_bytes"] == row["total_bytes"] and ours["checkpointing"] == "none"
+    _, out, _ = ask(*said, "--checkpointing", "none")
+    assert "what of these nobody said is our choice" in " ".join(out.split())
+    plans = ask_json("plan", SMALL, "--gpu", "h100-sxm", *FULL, "--checkpointing", "none")["cards"][0]["plans"]
+    assert {plan["checkpointing"] for plan in plans} == {"none"}
+
+
+def test_preferences_are_shared_as_they_are_told(ask_json, macro):
+    said = ("fits", TEXT, "--gpu", "4xh100-sxm", "--objective", "dpo", "--phase", "full-finetune")
+    told = ask_json(*said, "--sharding", "zero3")["preferred"]
+    (row,) = macro(
+        "FROM preference_of('dpo', $m, phase_id := 'full-finetune', gpu_count := 4, sharding := 'zero3', engine_id := 'deepspeed')",
+        m=TEXT,
+    )
+    assert told["total_bytes"] == row["total_bytes"] < ask_json(*said)["preferred"]["total_bytes"]

@@ -179,7 +179,15 @@ REFUSED = {
     "no such objective": (dict(objective="ppo", phase_id="lora"), "no such objective: ppo (dpo, grpo, kto"),
     "another precision": (dict(phase_id="lora", precision="pure"), "precision := amp"),
     "another loss": (dict(phase_id="lora", loss="fused"), "the loss of DPO is its own"),
-    "a sharded reference": (dict(phase_id="lora", gpu_count=4, sharding="zero3"), "sharding := ddp"),
+    "answers under ZeRO-3": (
+        dict(objective="grpo", phase_id="lora", gpu_count=4, sharding="zero3"),
+        "ds3_gather_for_generation",
+    ),
+    "a reference on the host": (
+        dict(phase_id="full-finetune", gpu_count=4, sharding="zero3", offload="all"),
+        "of the reference of DPO waits in the host",
+    ),
+    "GRPO in ms-swift": (dict(objective="grpo", phase_id="lora", program="ms-swift"), "known: program := trl"),
     "no such model": (dict(model="nobody/nothing", phase_id="lora"), "no such model"),
     "another program": (
         dict(phase_id="lora", program="unsloth"),

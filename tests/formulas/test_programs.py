@@ -374,3 +374,14 @@ def test_what_a_program_says_belongs_to_its_phases():
             assert not any(row[name] for name in ("optimizer_id", "checkpointing", "precision", "loss", "lora_rank"))
         if row["lora_rank"] or row["lora_targets"]:
             assert set(phases) <= {"lora", "qlora"}
+
+
+def test_a_server_is_asked_in_16_bits_where_nobody_knows_what_a_checkpoint_holds(footprint_of):
+    """As the terminal answers, and as vLLM loads one in 32 bits; of a repository of GGUF that is no answer."""
+    unsaid = "Qwen/Qwen3-30B-A3B-Instruct-2507"
+    for program in ("vllm", "sglang"):
+        told = footprint_of(unsaid, program=program)
+        assert told["holds_for"].endswith(", of a checkpoint in 16 bits") and told["dtype_id"] == "bf16"
+        assert told["total_bytes"] == footprint_of(unsaid, program=program, dtype_id="bf16")["total_bytes"]
+        assert "16 bits" not in footprint_of("Qwen/Qwen3-8B", program=program)["holds_for"]
+    assert footprint_of("AtomicChat/Qwen3.8-27B-GGUF", program="vllm")["total_bytes"] is None

@@ -234,3 +234,20 @@ def test_a_trainer_is_asked_with_deepspeed_by_its_engine(footprint_of):
     assert refused["unknown_reason"] == (
         "no source in the book says how torchtune trains with DeepSpeed; it is known of axolotl, llama-factory, ms-swift, transformers, trl"
     )
+
+
+def test_experts_of_megatron_lie_over_tensor_ranks_too(footprint_of):
+    """ms-swift's example (mcore_bridge/full/moe.sh): TP 4, PP 2 and EP 4 on 8 GPUs, 76 GiB each. A GPU holds a fourth of the experts of
+    a stage either way."""
+    step = {"phase_id": "full-finetune", "engine_id": "megatron", "checkpointing": "full", "context_tokens": 8192}
+    step |= {"gpu_count": 8, "tensor_parallel": 4, "pipeline_parallel": 2}
+    folded, divided = footprint_of(MOE, **step, expert_parallel=4), footprint_of(MOE, **step)
+    assert folded["total_bytes"] / 2**30 == pytest.approx(76, rel=0.08)
+    assert folded["weights_bytes"] == pytest.approx(divided["weights_bytes"], rel=1e-6)
+    assert "expert_tensor_parallel_size 1" in folded["holds_for"] and divided["holds_for"] == "Megatron-LM 2025-03"
+    wide = footprint_of(MOE, **step | {"pipeline_parallel": 1}, expert_parallel=8, sharding="zero1")
+    assert wide["weights_bytes"] == pytest.approx(
+        footprint_of(MOE, **step | {"pipeline_parallel": 1}, expert_parallel=2, sharding="zero1")["weights_bytes"],
+        rel=1e-6,
+    ), "8 over 2 GPUs that share the data and 4 of tensors, as 2 × 4"
+    assert "nor these" in footprint_of(MOE, **step, expert_parallel=8)["unknown_reason"]

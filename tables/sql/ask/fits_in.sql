@@ -120,7 +120,7 @@ SELECT
     coalesce(judged.card_id, judged.card_asked) AS gpu_id, judged.model_id, judged.dtype_id, judged.phase_id,
     judged.engine_id, judged.context_tokens, judged.sequences, judged.kv_dtype_id, judged.optimizer_id,
     judged.checkpointing, judged.precision, judged.loss, judged.attention, judged.lora_rank, judged.lora_targets,
-    judged.gpu_count, judged.sharding, judged.offload,
+    judged.gpu_count, judged.sharding, judged.tensor_parallel, judged.pipeline_parallel, judged.offload,
     judged.weights_bytes, judged.adapters_bytes, judged.kv_cache_bytes, judged.kv_padding_bytes, judged.state_bytes,
     judged.activations_bytes, judged.gradients_bytes, judged.optimizer_bytes, judged.overhead_bytes,
     judged.total_bytes, judged.host_bytes, judged.error_band, judged.capacity_bytes,

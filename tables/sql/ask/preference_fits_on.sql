@@ -144,7 +144,8 @@ trained AS MATERIALIZED (
 ),
 -- (the row that preference_of took)
 learned AS (
-    SELECT arg_max(each, objective_rank({'program': training.program, 'program_version': said.version_asked}, each))
+    SELECT arg_max(each, objective_rank({'program': training.program, 'program_version': said.version_asked,
+        'sharding': training.sharding, 'engine_id': training.engine_id, 'gpu_count': training.gpu_count}, each))
         AS objective
     FROM generator_said AS said CROSS JOIN trained AS training
     LEFT JOIN objective AS each ON each.objective_id = training.objective_id

@@ -29,11 +29,13 @@ part AS (
             AS inference_weights,
         iif(scenario.phase_id = 'inference', 0, trained_weights(weight, scenario) * iif(scenario.are_masters_weights, 2,
             1) + untied_head_bytes(model, scenario) - packed_head_saving(model, dtype, scenario)) AS whole_weights,
+        iif(scenario.phase_id = 'inference', 0, packed_whole_bytes(weight, dtype, scenario)) AS packed_whole,
         iif(scenario.phase_id = 'inference', 0, gradients_bytes(model, scenario)) AS whole_gradients,
         iif(scenario.phase_id = 'inference', 0, optimizer_bytes(model, scenario, optimizer)) AS whole_optimizer,
         adapter_elements(model, scenario) * adapter_bytes_each(scenario) + saved_bytes(model, scenario)
             AS whole_adapters,
-        bucket_bytes(model, scenario) AS bucket_bytes, live_gathered(model, scenario) AS live_gathered,
+        bucket_bytes(model, scenario) AS bucket_bytes, live_gathered(weight, model, scenario)
+            AS live_gathered,
         gather_bytes_each(weight, model, scenario) AS gather_bytes_each,
         iif(scenario.phase_id = 'inference', kv_cache_bytes(model, scenario), 0) AS kv_cache,
         CASE WHEN scenario.phase_id <> 'inference' THEN 0
@@ -41,7 +43,8 @@ part AS (
             ELSE kv_padding_bytes(model, scenario) END AS kv_padding,
         iif(scenario.phase_id = 'inference', state_bytes(model, scenario), 0) AS state,
         iif(scenario.phase_id = 'qlora', unpacked_bytes(model, scenario), 0) AS dequantised,
-        iif(scenario.phase_id = 'inference', loading_bytes(model, dtype, scenario), NULL) AS loading,
+        iif(scenario.phase_id = 'inference', loading_bytes(model, dtype, scenario),
+            loaded_whole_bytes(weight, dtype, model, scenario)) AS loading,
         error_band(model, scenario, constants, optimizer) + shape_band(model, constants)
             + own_code_band(model, scenario, constants) AS error_band
     FROM (SELECT scenario AS scenario FROM scenario)
@@ -166,12 +169,12 @@ peak AS (
         try_cast(held.optimizer AS BIGINT) AS optimizer, try_cast(held.adapters AS BIGINT) AS adapters,
         try_cast(held.host AS BIGINT) AS host,
         largest_moment(moments) AS peak_bytes, moments.loss AS loss_bytes,
-        CASE largest_moment(moments)
+        CASE greatest(largest_moment(moments), loading)
             WHEN moments.loss THEN 'loss' WHEN moments.backward THEN 'backward' WHEN moments.forward THEN 'forward'
-            WHEN moments."end" THEN 'end' WHEN moments.optimizer THEN 'optimizer'
+            WHEN moments."end" THEN 'end' WHEN moments.optimizer THEN 'optimizer' WHEN loading THEN 'loading'
         END AS peak_moment,
-        try_cast(ceil(largest_moment(moments)) - held.weights - held.adapters - held.gradients - held.optimizer
-            AS BIGINT) AS activations
+        try_cast(ceil(greatest(largest_moment(moments), loading)) - held.weights - held.adapters - held.gradients
+            - held.optimizer AS BIGINT) AS activations
     FROM worst
     UNION ALL BY NAME
     SELECT

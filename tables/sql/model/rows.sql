@@ -14,6 +14,7 @@ CREATE OR REPLACE VIEW constants_row AS SELECT constants FROM constants;
 CREATE OR REPLACE VIEW brief_row AS
 SELECT model_id, {
     'max_context_tokens': max_context_tokens, 'expert_elements': expert_elements, 'stored_format': stored_format,
-    'caches': caches, 'are_experts_adapted': are_experts_adapted, 'names_experts': names_experts
+    'is_format_open': is_format_open, 'caches': caches, 'are_experts_adapted': are_experts_adapted,
+    'names_experts': names_experts
 } AS model
 FROM shape;

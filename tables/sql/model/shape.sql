@@ -39,7 +39,11 @@ WITH code AS (
             AND NOT coalesce(is_encoder, false) AND coalesce(vocab_size = greatest(head_outputs, iif(is_head_tied,
             vocab_size, 0)), false) AND model_id NOT IN (SELECT model_id FROM tower) AS has_prompt_logits,
         coalesce(has_window_mask, false) AND shortest_window IS NULL AS has_window_mask,
-        coalesce(has_own_code, false) AS has_own_code
+        coalesce(has_own_code, false) AS has_own_code,
+        -- nobody knows the format of a checkpoint in the usual files
+        stored_format IS NULL AND stored_unknown_reason IS NULL AND NOT coalesce((SELECT bool_or(regexp_matches(
+            model.model_id, '(?i)' || container.name_pattern) OR list_contains(string_split(container.libraries, ' '),
+            model.library)) FROM container), false) AS is_format_open
     FROM model JOIN census USING (model_id) LEFT JOIN mixer_shape USING (model_id) LEFT
         JOIN implementation USING (model_type)
 )

@@ -100,4 +100,6 @@ CREATE OR REPLACE MACRO unused_training_bytes(scenario, constants, gradients) AS
     END * scenario.running_blocks + scenario.freed_logits + scenario.wasted_blocks
         + logged_block_bytes(scenario, constants),
     trained_blocks(scenario, constants, gradients),
-    (scenario.activations + gradients) * constants.unused_blocks_training);
+    -- (a base that is loaded takes no blocks of a step)
+    (scenario.activations - greatest(0, coalesce(scenario.loading - ceil(scenario.peak_bytes), 0)) + gradients)
+        * constants.unused_blocks_training);

@@ -171,8 +171,12 @@ CREATE OR REPLACE MACRO loads_as_stored(asked, usual) AS coalesce(usual.is_dtype
     AND asked.dtype_id IS NULL AND usual.phase_id <> 'qlora';
 CREATE OR REPLACE MACRO loaded_format(asked, usual, model) AS
     iif(loads_as_stored(asked, usual) AND model.stored_format = 'fp32', 'fp32', NULL);
+-- (A server loads one in 32 bits in 16, and one in fewer takes less.)
+CREATE OR REPLACE MACRO served_format(asked, usual, model) AS iif(asked.dtype_id IS NULL AND usual.dtype_id = 'stored'
+    AND coalesce(model.is_format_open, false), 'bf16', NULL);
 CREATE OR REPLACE MACRO format_words(asked, usual, model) AS
-    iif(loads_as_stored(asked, usual) AND model.stored_format IS NULL, ', of a checkpoint in 16 bits', '');
+    iif(loads_as_stored(asked, usual) AND model.stored_format IS NULL
+        OR served_format(asked, usual, model) IS NOT NULL, ', of a checkpoint in 16 bits', '');
 
 -- What a program adapts of a model with routed experts. One that names all linear layers names projections of shared
 -- experts and dense layers too, which peft takes for the routed experts where it knows the class: as all-linear then
@@ -194,7 +198,7 @@ SELECT
     asked.* REPLACE (
         coalesce(asked.engine_id::VARCHAR, usual.engine_id) AS engine_id,
         coalesce(asked.dtype_id::VARCHAR, iif(model.expert_elements > 0, usual.experts_dtype_id, NULL),
-            loaded_format(asked, usual, model), usual.dtype_id) AS dtype_id,
+            loaded_format(asked, usual, model), served_format(asked, usual, model), usual.dtype_id) AS dtype_id,
         coalesce(asked.kv_dtype_id::VARCHAR, usual.kv_dtype_id) AS kv_dtype_id,
         coalesce(asked.optimizer_id::VARCHAR, usual.optimizer_id) AS optimizer_id,
         coalesce(asked.checkpointing::VARCHAR, usual.checkpointing) AS checkpointing,
@@ -220,7 +224,7 @@ SELECT
             AS program_holds_for,
     usual.card_share AS program_share,
     {'prepares_base': usual.prepares_base, 'adapter_bytes': usual.packed_adapter_bytes,
-        'balance_bytes': usual.balance_bytes_per_expert} AS program_base
+        'packed_base': usual.packed_base, 'balance_bytes': usual.balance_bytes_per_expert} AS program_base
 FROM query_table(relation) AS asked
 LEFT JOIN program_name AS known ON known.program_name = lower(asked.program::VARCHAR)
     AND known.phase_id = coalesce(lower(asked.phase_id::VARCHAR), 'inference')
@@ -238,6 +242,6 @@ CROSS JOIN constants_row;
 CREATE OR REPLACE MACRO with_program_in(relation, is_plain) AS TABLE FROM query(CASE WHEN is_plain
     THEN 'SELECT *, {''context_tokens'': NULL::BIGINT, ''sequences'': NULL::BIGINT} AS program_numbers, '
         || 'NULL::VARCHAR AS program_reason, NULL::VARCHAR AS program_holds_for, NULL::DOUBLE AS program_share, '
-        || '{''prepares_base'': NULL::BOOLEAN, ''adapter_bytes'': NULL::BIGINT, ''balance_bytes'': NULL::BIGINT} '
-        || 'AS program_base FROM ' || relation
+        || '{''prepares_base'': NULL::BOOLEAN, ''adapter_bytes'': NULL::BIGINT, '
+        || '''packed_base'': NULL::VARCHAR, ''balance_bytes'': NULL::BIGINT} AS program_base FROM ' || relation
     ELSE 'FROM with_program(''' || relation || ''')' END);

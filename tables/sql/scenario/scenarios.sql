@@ -75,12 +75,25 @@ CREATE OR REPLACE MACRO servers_asked(scenario, constants) AS
         AND scenario.tensor_asked IS NULL AND NOT is_spread(scenario)
         AND scenario.gpu_count % constants.server_gpu_count = 0, scenario.gpu_count // constants.server_gpu_count, 1);
 
+-- How several GPUs get a packed base, and what bitsandbytes stores it in, which is the user's to say where no program
+-- does: FSDP2 shards floating types alone.
+CREATE OR REPLACE MACRO packed_base_words(scenario) AS
+    iif(scenario.phase_id = 'qlora' AND scenario.sharding = 'zero3' AND scenario.engine_id = 'transformers', CASE
+        WHEN scenario.packed_base = 'whole'
+            THEN ', every GPU holding the packed base whole (bnb_4bit_quant_storage is uint8)'
+        WHEN scenario.packed_base = 'from-host' THEN ', with cpu_ram_efficient_loading'
+        ELSE ', every GPU loading the packed base whole'
+            || iif(scenario.program IS NULL, ', bnb_4bit_quant_storage set to bfloat16', '')
+    END, '');
+
 -- The versions that the answer holds for. (An engine of which no version is told is its name alone.)
 CREATE OR REPLACE MACRO answers_for(model, scenario, run) AS coalesce(
     iif(scenario.decode_context_parallel > 1, run.sharing.context_holds_for, NULL),
     iif(scenario.program IS NULL, run.name || coalesce(' ' || run.engine_version, ''), scenario.program_holds_for)
         || iif(scenario.phase_id = 'inference' AND run.reads_prompt = 'whole' AND caches_unread(model),
-            ', use_cache not set to false', ''));
+            ', use_cache not set to false', '')
+        || packed_base_words(scenario)
+        || iif(is_expert_folded(scenario), ', expert_tensor_parallel_size 1', ''));
 
 CREATE OR REPLACE MACRO in_training(asked, value) AS iif(asked.is_inference, NULL, value);
 
@@ -174,7 +187,7 @@ scenario AS (
             NULL, coalesce(asked.precision, iif(dtype.has_packed_experts AND coalesce(engine.prepares_base, true),
             'pure', usual_precision(asked.phase_id, asked.dtype_id)))) AS precision,
         has_wide_base(asked, engine, model) AS prepares_base, asked.program_base.adapter_bytes AS packed_adapter_bytes,
-        asked.program_base.balance_bytes AS balance_bytes_per_expert,
+        asked.program_base.balance_bytes AS balance_bytes_per_expert, asked.program_base.packed_base AS packed_base,
         in_training(asked, coalesce(asked.segments_asked,
             engine.expandable_segments, false)) AS expandable_segments,
         iif(asked.is_adapter, coalesce(asked.lora_rank, 16), NULL)::BIGINT AS lora_rank,
@@ -281,9 +294,9 @@ resolved AS (
         scenario.* EXCLUDE (prompt_image_tokens, prompt_sound_tokens),
         rule.scheme, rule.has_master_weights, rule.is_root_whole, rule.reduce_bytes, rule.bucket_count,
         coalesce(scenario.reduce_bucket_elements, rule.bucket_elements) AS bucket_elements, rule.live_elements,
-        rule.step_gradient_bytes, rule.can_offload_optimizer, rule.can_offload_all,
-        expert_padding(rule, model, scenario) AS expert_padding,
-        coalesce(rule.has_fused_kernels, false) AS has_fused_kernels,
+        rule.step_gradient_bytes, rule.can_offload_optimizer, rule.can_offload_all, rule.keeps_quantisation_states,
+        rule.loads_packed_whole, expert_padding(rule, model, scenario) AS expert_padding, expert_ranks(scenario)
+            AS expert_ranks, coalesce(rule.has_fused_kernels, false) AS has_fused_kernels,
         coalesce(scenario.residual_asked, rule.is_sequence_parallel, false) AS is_sequence_parallel,
         scenario.phase_id IN ('lora', 'qlora') AS is_adapter, computed_bytes_each(scenario) AS compute_bytes,
         coalesce(scenario.lora_dropout > 0, false) AND NOT is_prompted(scenario) AS has_adapter_dropout,

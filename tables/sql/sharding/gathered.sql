@@ -22,21 +22,25 @@ CREATE OR REPLACE MACRO layer_part(expert_parallel, model, scenario) AS
         + model.expert_elements / greatest(model.moe_layer_count, 1) / expert_parallel) / scenario.tensor_parallel;
 
 CREATE OR REPLACE MACRO unit_elements(model, scenario) AS
-    layer_part(scenario.expert_parallel / scenario.expert_padding, model, scenario);
+    layer_part(scenario.expert_ranks / scenario.expert_padding, model, scenario);
 
 -- bytes of a gradient's element as autograd makes it and as it is reduced; adapters' are too small to count
 CREATE OR REPLACE MACRO made_bytes_each(scenario) AS iif(scenario.is_adapter, 0, scenario.compute_bytes);
 CREATE OR REPLACE MACRO reduce_bytes_each(scenario) AS
     iif(scenario.is_adapter, 0, coalesce(scenario.reduce_bytes, scenario.compute_bytes));
 
+-- bytes of an element of embedding and head, which no base of QLoRA packs unless its engine does
+CREATE OR REPLACE MACRO ends_bytes_each(scenario) AS
+    iif(scenario.phase_id = 'qlora' AND NOT packs_head(scenario), scenario.compute_bytes, scenario.gather_bytes_each);
+
 -- Until the loss: what the root keeps gathered, and the buffer of the last unit.
 CREATE OR REPLACE MACRO gathered_at_loss(model, scenario, stage) AS CASE scenario.scheme
     WHEN 'fsdp2' THEN CASE
         WHEN scenario.pipeline_parallel > 1 THEN stage.resident * model.parameter_count
             * (scenario.gather_bytes_each + scenario.reduce_bytes_each)
-        WHEN scenario.is_root_whole THEN (stage.head + stage.embedding + scenario.unit_elements)
-            * scenario.gather_bytes_each
-        ELSE stage.head * scenario.gather_bytes_each END
+        WHEN scenario.is_root_whole THEN (stage.head + stage.embedding) * ends_bytes_each(scenario)
+            + scenario.unit_elements * scenario.gather_bytes_each
+        ELSE stage.head * ends_bytes_each(scenario) END
     WHEN 'ddp' THEN stage.gradients
     WHEN 'deepspeed' THEN scenario.live_gathered * scenario.gather_bytes_each + scenario.bucket_bytes
     ELSE 0
@@ -45,11 +49,11 @@ END;
 -- At the end of the forward pass the buffer that the head was gathered with is still there.
 CREATE OR REPLACE MACRO gathered_at_forward(model, scenario, stage) AS gathered_at_loss(model, scenario, stage)
     + iif(scenario.scheme = 'fsdp2' AND scenario.pipeline_parallel = 1 AND NOT scenario.is_root_whole
-        AND NOT model.is_head_tied, stage.head * scenario.gather_bytes_each, 0);
+        AND NOT model.is_head_tied, stage.head * ends_bytes_each(scenario), 0);
 
 -- Per element of the layer that is differentiated: its gradients before they are reduced.
 CREATE OR REPLACE MACRO made_in_layer(model, scenario) AS
-    iif(scenario.scheme = 'fsdp2', scenario.made_bytes_each * layer_part(scenario.expert_parallel, model, scenario)
+    iif(scenario.scheme = 'fsdp2', scenario.made_bytes_each * layer_part(scenario.expert_ranks, model, scenario)
         / model.largest_layer_elements, 0);
 
 -- The weights that are gathered for the next layer while one is differentiated: no layer comes after the first. The
@@ -72,7 +76,7 @@ CREATE OR REPLACE MACRO gathered_at_backward(model, scenario, stage) AS CASE sce
         WHEN scenario.pipeline_parallel > 1 THEN stage.resident * model.parameter_count
             * (scenario.gather_bytes_each + scenario.reduce_bytes_each)
         ELSE scenario.unit_elements * scenario.gather_bytes_each + iif(scenario.is_root_whole,
-            (stage.head + stage.embedding) * scenario.gather_bytes_each + made_head(model, stage)
+            (stage.head + stage.embedding) * ends_bytes_each(scenario) + made_head(model, stage)
                 * scenario.made_bytes_each + scenario.unit_elements * scenario.reduce_bytes_each,
             greatest(made_head(model, stage), scenario.unit_elements) * scenario.reduce_bytes_each) END
     ELSE gathered_at_loss(model, scenario, stage)
@@ -85,7 +89,7 @@ CREATE OR REPLACE MACRO gathered_at_end(model, scenario, stage) AS CASE scenario
             * (scenario.gather_bytes_each + scenario.reduce_bytes_each)
             + scenario.unit_elements * scenario.reduce_bytes_each
         -- both gradients of a tied embedding and their sum, the weights still there; embeddings per layer have one
-        WHEN model.is_head_tied THEN stage.head * (scenario.gather_bytes_each + scenario.made_bytes_each)
+        WHEN model.is_head_tied THEN stage.head * (ends_bytes_each(scenario) + scenario.made_bytes_each)
             + stage.tied * 2 * scenario.made_bytes_each
             -- (reduced in 16 bits, the shard in fp32 is made when these are gone)
             - iif(scenario.precision = 'mixed' AND NOT scenario.is_adapter AND scenario.offload = 'none'
@@ -93,11 +97,11 @@ CREATE OR REPLACE MACRO gathered_at_end(model, scenario, stage) AS CASE scenario
                 stage.head * gradient_bytes_each(scenario) / scenario.gradient_shards, 0)
             + scenario.unit_elements * scenario.reduce_bytes_each
         WHEN scenario.is_root_whole THEN (stage.head + stage.embedding) * scenario.made_bytes_each + greatest(
-            (stage.head + stage.embedding) * scenario.gather_bytes_each + scenario.unit_elements
+            (stage.head + stage.embedding) * ends_bytes_each(scenario) + scenario.unit_elements
                 * scenario.reduce_bytes_each,
             (stage.head + stage.embedding) * scenario.reduce_bytes_each)
         ELSE stage.embedding
-            * (scenario.made_bytes_each + greatest(scenario.gather_bytes_each, scenario.reduce_bytes_each))
+            * (scenario.made_bytes_each + greatest(ends_bytes_each(scenario), scenario.reduce_bytes_each))
             + scenario.unit_elements * scenario.reduce_bytes_each END
     ELSE gathered_at_loss(model, scenario, stage)
 END;
@@ -107,9 +111,12 @@ CREATE OR REPLACE MACRO bucket_bytes(model, scenario) AS
     coalesce(scenario.bucket_elements, model.hidden_size::DOUBLE * model.hidden_size) * scenario.compute_bytes
         * scenario.bucket_count;
 
--- elements that ZeRO-3 leaves gathered; what the host keeps is gathered too
-CREATE OR REPLACE MACRO live_gathered(model, scenario) AS iif(scenario.sharding = 'zero3' OR scenario.offload = 'all',
-    least(model.parameter_count, greatest(scenario.unit_elements, scenario.live_elements)), 0);
+-- elements that ZeRO-3 leaves gathered; what the host keeps is gathered too (of a packed base it counts elements as
+-- they are stored, of 16 bits)
+CREATE OR REPLACE MACRO live_gathered(weight, model, scenario) AS iif(
+    scenario.sharding = 'zero3' OR scenario.offload = 'all',
+    least(model.parameter_count, greatest(scenario.unit_elements, scenario.live_elements * iif(
+        scenario.phase_id = 'qlora', scenario.compute_bytes / gather_bytes_each(weight, model, scenario), 1))), 0);
 
 -- fp32 copies of the gradients that the optimizer's step makes of its share, on one card of all (step_gradient_bytes:
 -- and a flat one before)

@@ -12,8 +12,8 @@
 -- Sources: the ZeRO paper; sharding_rule.csv says for each framework in which precision it keeps gradients, whether the
 --   sharded weights are the fp32 masters, what it can move to the host (each with its source). Frameworks pad the
 --   vocabulary: it need not divide.
--- Not covered: uneven stages chosen by hand, expert parallelism outside the data-parallel group, hybrid sharding
--- (HSDP), ZeRO++.
+-- Not covered: uneven stages chosen by hand, tensor-parallel experts of another degree than the rest where
+--   expert_parallel divides the GPUs that share the data, hybrid sharding (HSDP), ZeRO++.
 
 -- GPUs that share a part
 CREATE OR REPLACE MACRO weight_shards(scenario) AS iif(scenario.sharding = 'zero3', scenario.shard_count, 1);
@@ -36,6 +36,14 @@ CREATE OR REPLACE MACRO expert_padding(rule, model, scenario) AS
     iif(rule.is_divided_by_expert AND model.expert_count_max > 0 AND scenario.sharding = 'zero3',
         ceil(model.expert_count_max / scenario.shard_count) * scenario.shard_count / model.expert_count_max, 1);
 
+-- Megatron's expert parallelism lies over tensor ranks too where it does not divide the GPUs that share the data
+-- (expert_tensor_parallel_size 1): what divides experts beside tensor parallelism, then less than expert_parallel.
+CREATE OR REPLACE MACRO is_expert_folded(scenario) AS scenario.engine_id = 'megatron'
+    AND scenario.phase_id <> 'inference' AND scenario.shard_count % scenario.expert_parallel <> 0
+    AND scenario.shard_count * scenario.tensor_parallel % scenario.expert_parallel = 0;
+CREATE OR REPLACE MACRO expert_ranks(scenario) AS
+    scenario.expert_parallel / iif(is_expert_folded(scenario), scenario.tensor_parallel, 1);
+
 -- Elements of one stage on one of its GPUs before they are sharded, weights of experts divided by `expert_parallel`.
 CREATE OR REPLACE MACRO stage_elements(share, is_first, is_last, expert_parallel, model, scenario) AS
     share * (model.layer_whole_elements + (model.layer_elements - model.layer_whole_elements - model.expert_elements)
@@ -54,7 +62,7 @@ CREATE OR REPLACE MACRO stage(share, flights, is_first, is_last, model, scenario
     'whole': iif(scenario.tensor_parallel * scenario.pipeline_parallel * scenario.expert_padding = 1, 1.0,
         stage_elements(share, is_first, is_last, 1 / scenario.expert_padding, model, scenario) / model.parameter_count),
     'resident': iif(scenario.tensor_parallel * scenario.pipeline_parallel * scenario.expert_parallel = 1, 1.0,
-        stage_elements(share, is_first, is_last, scenario.expert_parallel, model, scenario) / model.parameter_count),
+        stage_elements(share, is_first, is_last, scenario.expert_ranks, model, scenario) / model.parameter_count),
     'head': is_last * iif(model.is_head_tied, model.input_elements, model.output_elements) / scenario.tensor_parallel,
     'tied': is_last * iif(model.is_head_tied, least(model.input_elements, model.vocab_size::DOUBLE
         * model.hidden_size), 0) / scenario.tensor_parallel,
@@ -78,7 +86,8 @@ CREATE OR REPLACE MACRO held_of_trained(scenario, stage, shards) AS
 -- Weights with adapters, gradients and optimizer: a part that the host keeps is none of the GPU's, and gradients that
 -- are divided leave for it as they come.
 CREATE OR REPLACE MACRO weights_of(scenario, stage) AS
-    ceil(iif(scenario.offload = 'all', 0, scenario.whole_weights * held(scenario, stage, scenario.weight_shards)));
+    ceil(scenario.packed_whole * stage.resident + iif(scenario.offload = 'all', 0,
+        (scenario.whole_weights - scenario.packed_whole) * held(scenario, stage, scenario.weight_shards)));
 CREATE OR REPLACE MACRO adapters_of(scenario, stage) AS
     ceil(iif(scenario.offload = 'all', 0, scenario.whole_adapters * held_of_trained(scenario, stage,
         scenario.weight_shards)));
@@ -102,7 +111,8 @@ CREATE OR REPLACE MACRO host_of(model, scenario, stage) AS ceil(
     step_tokens(scenario) * inputs_in_host(model, scenario, scenario.sums) + iif(scenario.offload = 'none', 0,
     (scenario.whole_optimizer + (4 + host_copy_bytes_each(scenario)) * scenario.trained_elements)
         * held_of_trained(scenario, stage, scenario.optimizer_shards)
-    + iif(scenario.offload = 'all', scenario.whole_weights * held(scenario, stage, scenario.weight_shards)
+    + iif(scenario.offload = 'all', (scenario.whole_weights - scenario.packed_whole)
+        * held(scenario, stage, scenario.weight_shards)
         + scenario.whole_adapters * held_of_trained(scenario, stage, scenario.weight_shards), 0)));
 
 -- A stage with what it holds of everything.

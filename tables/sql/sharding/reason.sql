@@ -91,9 +91,10 @@ CREATE OR REPLACE MACRO division_reason(model, scenario) AS CASE
     WHEN is_spread(scenario) THEN spread_division_reason(model, scenario)
     WHEN model.expert_count_max % scenario.expert_parallel <> 0 THEN model.expert_count_max
         || ' experts do not divide by expert_parallel ' || scenario.expert_parallel
-    WHEN scenario.shard_count % scenario.expert_parallel <> 0 THEN 'expert_parallel ' || scenario.expert_parallel
-        || ' does not divide the ' || scenario.shard_count
+    WHEN scenario.shard_count % scenario.expert_parallel <> 0 AND NOT is_expert_folded(scenario)
+        THEN 'expert_parallel ' || scenario.expert_parallel || ' does not divide the ' || scenario.shard_count
         || ' GPUs that share the data (data parallel × context_parallel)'
+        || iif(scenario.engine_id = 'megatron' AND scenario.tensor_parallel > 1, ', nor these × tensor_parallel', '')
     WHEN scenario.context_tokens % scenario.context_parallel <> 0 THEN 'context_tokens ' || scenario.context_tokens
         || ' do not divide by context_parallel '
         || scenario.context_parallel
@@ -107,6 +108,8 @@ CREATE OR REPLACE MACRO framework_reason(model, scenario) AS CASE
         || scenario.engine_id || ' trains with sharding ' || scenario.sharding
     WHEN scenario.reduce_bucket_elements IS NOT NULL AND scenario.scheme <> 'deepspeed'
         THEN 'reduce_bucket_elements is of DeepSpeed: engine_id := deepspeed'
+    WHEN is_packed_base_moved(scenario) AND scenario.dtype_id = 'int8'
+        THEN 'bitsandbytes packs to 4 bits what is sharded or moved to the host, and not to 8'
     WHEN scenario.offload = 'optimizer' AND NOT scenario.can_offload_optimizer OR scenario.offload = 'all'
         AND NOT scenario.can_offload_all
         THEN 'offload with sharding ' || scenario.sharding || ' in ' || scenario.engine_id || ' is none'

@@ -58,6 +58,27 @@ CREATE OR REPLACE MACRO trained_weights(weight, scenario) AS CASE
     ELSE loaded_weights(weight, scenario)
 END;
 
+-- What bitsandbytes packs of a base, and what of that every GPU holds whole though the base is sharded or in the host's
+-- memory: the scales, which are an attribute of the weight and no parameter, and all of it where it is stored as
+-- integers, which Accelerate keeps out of FSDP2.
+CREATE OR REPLACE MACRO is_packed_base_moved(scenario) AS scenario.phase_id = 'qlora'
+    AND coalesce(scenario.keeps_quantisation_states, false)
+    AND (scenario.sharding = 'zero3' OR scenario.offload = 'all');
+CREATE OR REPLACE MACRO is_packed_base_whole(scenario) AS
+    coalesce(scenario.packed_base = 'whole' AND scenario.scheme = 'fsdp2', false);
+CREATE OR REPLACE MACRO packed_whole_bytes(weight, dtype, scenario) AS iif(is_packed_base_moved(scenario),
+    (weight.weights_bytes - weight.unquantised_bytes) * iif(is_packed_base_whole(scenario), 1,
+        coalesce(1 - floor(dtype.bits_per_weight) / dtype.bits_per_weight, 0)), 0);
+
+-- While it is loaded every GPU holds it whole, prepared: Transformers puts it on the card that is current. Loaded to
+-- the host, the last unit that is wrapped is the largest: embedding and head come to the GPU, are laid flat and cut.
+CREATE OR REPLACE MACRO loaded_whole_bytes(weight, dtype, model, scenario) AS CASE
+    WHEN NOT (is_packed_base_moved(scenario) AND coalesce(scenario.loads_packed_whole, false)) THEN NULL
+    WHEN coalesce(scenario.packed_base, '') <> 'from-host' THEN trained_weights(weight, scenario)
+    ELSE packed_whole_bytes(weight, dtype, scenario) + (2 + 1 / scenario.shard_count) * scenario.compute_bytes
+        * (model.input_elements + model.output_elements)
+END;
+
 -- bytes of an element that a sharded layer is gathered in
 CREATE OR REPLACE MACRO gather_bytes_each(weight, model, scenario) AS CASE
     WHEN scenario.phase_id = 'qlora' THEN weight.weights_bytes / model.parameter_count
