@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.few import COPIES, SEEING, TEXT
 
 
@@ -29,6 +31,7 @@ def test_the_command_of_vllm_names_as_many_images_as_are_counted(ask_json):
     assert '{"image": 0, "video": 0}' in alone and '{"image": 2, "video": 0}' in seeing
 
 
+@pytest.mark.full
 def test_no_command_is_pasted_that_runs_text_alone(ask_json):
     told = ask_json("fits", SEEING, "--gpu", "rtx-4090", "--images", "1")
     assert told["commands"]
@@ -71,6 +74,7 @@ def test_images_that_fill_the_context_are_no_answer(ask):
     assert status == 3 and "more than the context" in out
 
 
+@pytest.mark.full
 def test_llama_cpp_makes_an_image_smaller_before_it_reads_it(ask):
     """4,096 tokens at most of Qwen's; the processor of Transformers would make 16,384 of this one."""
     asked = ("fits", SEEING, "--gpu", "rtx-4090", "--images", "1", "--image-size", "4096x4096", "--context", "8k")
@@ -80,6 +84,7 @@ def test_llama_cpp_makes_an_image_smaller_before_it_reads_it(ask):
     assert status == 3 and "16384 tokens, more than the context" in out
 
 
+@pytest.mark.full
 def test_a_training_of_what_sees_says_that_it_counts_text_alone(ask, ask_json):
     """A LoRA of Qwen2.5-VL on a card of 32 GB was a plain Yes, and ran out of memory with pictures of 512 × 512 pixels."""
     for more in (("--phase", "lora"), ("--objective", "dpo")):

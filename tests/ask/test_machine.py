@@ -93,6 +93,7 @@ def test_a_slice_is_no_card(tool, ask):
     assert ask("fits", TEXT)[0] == 0
 
 
+@pytest.mark.full
 def test_a_driver_from_before_slices(tool, ask_json):
     tool("nvidia-smi", "Tesla V100-SXM2-32GB, 32768, 32510", unless="mig.mode.current")
     assert ask_json("fits", TEXT)["card"]["gpu_id"] == "v100-sxm2-32gb"
@@ -156,6 +157,7 @@ def test_the_tools_are_asked_only_where_no_card_is_named(tool, ask):
     assert ask("fits", TEXT, "--gpu", "rtx-4090")[0] == 0
 
 
+@pytest.mark.full
 def test_an_amount_of_memory_is_of_several_cards_too(ask, ask_json):
     """Four rebuilt cards of 48 GB: no name has them."""
     told = ask_json("fits", LARGE, "--free", "4x47.2GiB", "--format", "bf16")

@@ -64,6 +64,7 @@ def test_a_name_of_a_quantisation_is_its_model_and_its_format(macro, name):
     assert macro("SELECT model_id, dtype_id FROM repository_of($1)", name) == [(TEXT, NAMES[name])]
 
 
+@pytest.mark.full
 def test_gpt_oss_of_ollama_is_counted_with_all_beside_its_experts_in_16_bits(macro, ask_json):
     """gpt-oss:20b is a file of 13.8 GB, and llama.cpp's own of 12.1: told as the latter, it fitted where it did not."""
     (said,) = macro("SELECT model_id, dtype_id, beyond_bytes FROM repository_of('gpt-oss:20b')")

@@ -51,7 +51,7 @@ def placed(told):
     }
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("asked", "made", "words"),
     [
@@ -107,6 +107,7 @@ def test_what_is_no_part_of_the_question_is_not_passed_over(ask, model, asked, s
     assert status == 2 and not out and said in " ".join(problem.split())
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("phase", [(), ("--phase", "lora")])
 def test_a_card_before_ampere_is_told_in_fp16(ask_json, ask, folder, phase):
     """As diffusers is used there (torch_dtype=torch.float16): bf16, in which it was asked alone, has no answer on it."""

@@ -17,6 +17,7 @@ def test_a_program_answers_with_its_engine_its_context_and_its_versions(ask_json
     assert "Holds for Ollama 0.30 to 0.33" in ask("fits", TEXT, *CARD, "--program", "Ollama")[1]
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("card", "tokens", "words"),
     [
@@ -46,6 +47,7 @@ def test_a_context_that_is_said_is_nobodys_default(ask_json, ask):
     assert ask_json("fits", TEXT, *CARD, "--program", "vllm")["use"]["own_context"] is None
 
 
+@pytest.mark.full
 def test_a_plan_and_a_draft_take_ollamas_context_too(ask_json, ask):
     plans = ask_json("plan", TEXT, "--gpu", "rtx-3060-12gb", "--program", "ollama", "--limit", "20")["cards"][0][
         "plans"
@@ -58,6 +60,7 @@ def test_a_plan_and_a_draft_take_ollamas_context_too(ask_json, ask):
     assert drafted["drafted"]["context_tokens"] == 32768
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("asked", ["vllm 0.19", "vllm==0.19.1", "vLLM v0.19", "vllm@0.19"])
 def test_a_version_is_said_as_people_write_it(ask_json, asked):
     told = ask_json("fits", TEXT, *CARD, "--program", asked, "--context", "4096", "--format", "bf16")
@@ -98,6 +101,7 @@ def test_parts_on_several_cards_are_in_fp32_where_bf16_is_on(ask_json, program="
     assert eight["total_bytes"] > 2 * 8.19e9 and one["total_bytes"] < 12 * 8.19e9
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("options", "words"), [((), "fp32 masters of what is trained"), (("--program", "axolotl"), "AdamW")]
 )
@@ -161,6 +165,7 @@ def test_a_version_that_lacks_the_models_class_says_from_which_it_is_there(ask):
     assert ended == 3 and "0.7.3" in said and "from 0.8.4 on" in said and "None" not in said
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("model", "program", "words"),
     [(TEXT, "mlx", "MLX runs on CUDA too"), (EXPERTS, "transformers", "no source in the book says")],
@@ -178,6 +183,7 @@ def test_a_build_of_llama_cpp_is_told_from_where_on_its_masks_are_small(ask_json
     assert status == 3 and "builds before b9410 made the mask" in " ".join((said + error).split())
 
 
+@pytest.mark.full
 def test_a_context_that_is_not_the_programs_own_is_not_said_to_be(ask):
     own, none = (ask("fits", TEXT, *CARD, "--program", program)[1] for program in ("llama-cpp-python", "koboldcpp"))
     assert "what was not said is its own default." in own and "at 512 tokens" in " ".join(own.split())
@@ -194,6 +200,7 @@ def test_every_program_of_inference_is_answered_without_a_format(ask_json, progr
     assert told["verdict"] == "fits" and len(told["formats"]) > 2
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("name", "program", "said"),
     [

@@ -118,6 +118,7 @@ def test_the_cache_of_a_server_is_compared_by_the_token(ask_json, log):
     }
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("said", "held_in"), [("auto", "bf16"), ("fp8", "fp8"), ("fp8_e4m3", "fp8")])
 def test_the_format_of_the_cache_is_the_one_that_the_log_names(ask_json, log, said, held_in):
     """Compared in 16 bits a cache in 8 was "81 % too large", and the row for the measurements said bf16."""
