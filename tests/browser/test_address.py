@@ -16,7 +16,7 @@ WRONG = (
 )  # fmt: skip
 
 
-@pytest.mark.some(8)
+@pytest.mark.some(3)
 @pytest.mark.parametrize("asked", WRONG)
 def test_a_wrong_value_is_told_and_changes_nothing(open_page, asked):
     page = open_page(f"matrix/?{asked}")
@@ -44,7 +44,7 @@ def test_several_wrong_values_are_one_sentence(open_page):
     assert said.count(TOLD) == 1 and said.endswith("What the fields show is used instead.")
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("asked", "field", "value"),
     [
@@ -159,6 +159,7 @@ def test_the_list_of_models_reads_its_address(open_page):
     assert not page.locator("#refused").is_visible()
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("only", ["fits", "several"])
 def test_what_fits_mine_waits_for_a_card(open_page, only):
     page = open_page(f"matrix/?only={only}")

@@ -69,6 +69,7 @@ def test_every_model_is_first_for_its_own_id_in_any_letters(open_page, real_inde
     assert not wrong, wrong[:5]
 
 
+@pytest.mark.full
 def test_a_search_takes_less_than_a_blink(open_page, real_index):
     """Each letter of a query over all names; a generous limit, since other jobs share the machine."""
     took = open_page("about/").evaluate(
@@ -124,7 +125,7 @@ def box(page):
     return page.locator(".md-search__input")
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("typed", "opened"),
     [
@@ -171,6 +172,7 @@ FILTERED = [("alpha 7b", ["acme/Alpha-7B-Instruct"]), ("alpha7b", ["acme/Alpha-7
             ("camel coder.2", ["acme/CamelCoder.2-405B"]), ("30b a3b", ["acme/Beta-MoE-30B-A3B"])]  # fmt: skip
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(("typed", "names"), FILTERED)
 def test_the_matrix_and_the_list_of_models_read_a_name_alike(open_page, typed, names):
     front = open_page("matrix/")

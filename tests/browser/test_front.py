@@ -215,6 +215,7 @@ def test_a_wrong_value_is_told_and_the_usual_is_taken(open_page, asked):
     assert asked not in page.url
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("asked", "field", "value"),
     [("gpu_id=L40S", "gpu", "l40s"), ("context_tokens=32k", "context", "32768"), ("gpu_count=2", "count", "2")],
@@ -225,6 +226,7 @@ def test_the_address_may_say_it_as_sql_does(open_page, asked, field, value):
     assert not page.locator("#window .told").is_visible()
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("asked", ["phase=lora&gpu=l40s", "dtype=bf16", "cards=all", "sort=need+up", "task=zz"])
 def test_addresses_of_the_old_front_page_open_the_matrix(open_page, site_url, asked):
     page = open_page("about/")
@@ -278,7 +280,7 @@ LIST = [
 ]  # fmt: skip
 
 
-@pytest.mark.some(5)
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("text", "found"),
     [
@@ -354,6 +356,7 @@ def test_a_training_says_how_many_cards_hold_it_where_none_that_is_published_doe
     assert "no " not in miss.locator("b").first.inner_text()
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("width", [1440, 390])
 def test_the_answer_is_in_sight_without_scrolling(open_page, width):
     page = open_page("?gpu=rtx-4090", width=width, height=900 if width > 400 else 844)
@@ -363,6 +366,7 @@ def test_the_answer_is_in_sight_without_scrolling(open_page, width):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("width", [1440, 390])
 def test_the_legend_is_one_line_and_the_rest_is_folded(open_page, width):
     page = open_page("?gpu=rtx-4090", width=width)
@@ -426,6 +430,7 @@ def test_five_ways_lead_on(open_page):
     assert page.locator(".md-tabs__link").all_inner_texts() == ["Models", "GPUs", "Calculator", "How we know", "Data"]
 
 
+@pytest.mark.full
 def test_ten_thousand_works_are_answered_for_each_card(open_page, site_url):
     """As many works as there are models to come; how long it takes is for the benchmark to say."""
 

@@ -23,6 +23,7 @@ def test_the_matrix_answers_at_once(open_page):
     assert "%" in page.locator(f"{ROW} td.v-fits").first.inner_text()
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("typed", "found"),
     [("alpha", "acme/Alpha-7B-Instruct"), ("coder.2", "acme/CamelCoder.2-405B"), ("ACME moe", "acme/Beta-MoE-30B-A3B")],

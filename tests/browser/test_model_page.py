@@ -116,7 +116,7 @@ def test_the_keys_are_those_of_the_matrix_and_of_sql(open_page):
     assert page.locator(".told").count() == 0
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("asked", "left"),
     [
@@ -153,7 +153,7 @@ def test_a_click_on_the_matrix_carries_card_and_scenario(open_page):
     assert "LoRA" in page.locator("tr.asked").inner_text()
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("width", [pytest.param(390, marks=pytest.mark.full), 360])
 @pytest.mark.parametrize("cards", ["mine", "common", "memory:64-127"])
 @pytest.mark.parametrize("path", [MODEL, LARGE])
@@ -293,6 +293,7 @@ def sheets(pdf: bytes) -> list[int]:
     return found
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("paper", PAPER)
 def test_on_paper_no_card_is_lost_and_no_sheet_is_blank(open_page, paper):
     page = open_page(f"{MODEL}?gpu=l40s")

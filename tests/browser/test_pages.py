@@ -31,7 +31,7 @@ PAGES = [
 ]
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("typed", ["alpha", "7b", "instr", "Alpha-7B", "embed", "lph", "acme struct"])
 def test_search_finds_a_model_by_any_part_of_its_name(open_page, typed):
     page = open_page("about/")
@@ -126,7 +126,7 @@ def violations(page, what=None):
     ]
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("path", "width"),
     [

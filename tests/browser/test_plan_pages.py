@@ -167,6 +167,7 @@ def test_the_page_of_plans_leads_to_the_question_in_the_calculator(open_page, wi
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("width", [1440, 390])
 def test_published_speeds_are_told_row_by_row(open_page, width):
     """What was reported beside what is said; where nothing is said there is no number, and what a source says is text."""

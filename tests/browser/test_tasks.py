@@ -58,7 +58,7 @@ class Hand:
         self.page.wait_for_selector('html[data-almanac="ready"]')
 
 
-@pytest.fixture(params=[1440, 390])
+@pytest.fixture(params=[pytest.param(1440, marks=pytest.mark.full), 390])
 def hand(open_page, request):
     width = request.param
     phone = {"has_touch": True, "is_mobile": True}

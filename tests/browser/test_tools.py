@@ -165,7 +165,7 @@ def test_the_page_of_changes_says_that_there_was_no_release(open_page):
     assert "first release" in open_page("changes/").locator("article").inner_text()
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("asked", "told"),
     [
