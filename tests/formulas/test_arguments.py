@@ -148,13 +148,13 @@ CARDLESS = {
 }
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("macro", CARDLESS)
 def test_no_card_is_a_reason(book, macro):
     assert book.execute(CARDLESS[macro]).fetchall() == [(None, "no GPU was named")]
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "query",
     [

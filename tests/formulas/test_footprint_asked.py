@@ -11,6 +11,7 @@ WHISPER = "openai/whisper-large-v3"
 COMPONENTS = ("weights_bytes", "kv_cache_bytes", "activations_bytes", "overhead_bytes", "total_bytes", "error_band")
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     "said",
     [
@@ -35,7 +36,7 @@ def test_a_table_that_was_made_since_changes_no_answer(footprint_of, book):
     assert before == between == footprint_of(LLAMA) and before["total_bytes"] > 0
 
 
-@pytest.mark.some(12)
+@pytest.mark.some(5)
 @pytest.mark.parametrize(
     ("model", "scenario", "reason"),
     [

@@ -60,6 +60,7 @@ def trains(book):
     return one_each(book, "preference_of", FIRST[1:], cases)
 
 
+@pytest.mark.full
 def test_what_is_asked_alone_is_what_is_asked_with_others(fits, book):
     said = "phase_id := 'lora', dtype_id := 'bf16', generator := 'vllm-colocate', generator_context_tokens := 2048"
     asked = book.execute(f"FROM preference_fits_on('{CARD}', 'grpo', '{MODEL}', {said})")
@@ -127,6 +128,7 @@ def test_a_context_whose_cache_does_not_fit_the_share_does_not_start(fits):
     assert card["generator_share_least"] is None and card["verdict"] == "no"
 
 
+@pytest.mark.full
 def test_between_its_bounds_a_share_fits_and_beyond_them_none_does(fits, book):
     cases = []
     for sleeps, row in ((False, fits["between, awake"]), (True, fits["between, asleep"])):

@@ -32,6 +32,7 @@ def test_adapters_have_as_many_parameters_as_it_gives_them(judged):
     assert not [step_account.said(row) for row in judged if row["adapters_bytes"] != 2 * int(row["adapter_parameters"])]
 
 
+@pytest.mark.full
 def test_what_was_not_counted_in_its_code_has_a_reason(footprints):
     """Other models, recipes and phases than those of litgpt_peaks.csv; the first is one of them."""
     others = [

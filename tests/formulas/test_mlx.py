@@ -38,6 +38,7 @@ def test_a_matrix_whose_rows_do_not_fill_groups_stays_in_16_bits(book):
     assert all(value == pytest.approx(4.5 if fills else 16, abs=0.01) for fills, value in bits)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("asked", "held"), [(1, 256), (2048, 2048), (2049, 2304)])
 def test_a_cache_grows_in_steps_of_256_tokens(footprint_of, asked, held):
     row = footprint_of(QWEN3, **MLX, context_tokens=asked)
@@ -79,7 +80,7 @@ def test_scores_of_a_window_are_of_it_and_the_chunk_that_is_read(book, context, 
     assert book.execute(asked, [context]).fetchall()[0][0] == 2 * 8 * min(context, 2048) * read
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("model", "scenario", "why"),
     [

@@ -169,6 +169,7 @@ def test_the_published_plans_are_what_the_macro_answers(book):
         cursor.execute("ROLLBACK")
 
 
+@pytest.mark.full
 def test_thousands_of_questions_at_once_stay_within_little_memory(book):
     """What is beside a question (the ids that its words may mean, the model's row) is looked up, and not carried along by every row."""
     book.execute("CREATE OR REPLACE TEMP TABLE asked_plan AS SELECT gpu_id, model_id, 'bf16' AS dtype_id, '1' AS users, '4096' AS context_tokens, NULL::VARCHAR AS kv_dtype_id, NULL::VARCHAR AS engine_id FROM (FROM gpu ORDER BY gpu_id LIMIT 20), (FROM model ORDER BY model_id LIMIT 100)")  # fmt: skip

@@ -102,6 +102,7 @@ def test_a_number_that_is_none_has_a_reason_and_no_verdict(book, argument, value
         assert reason.startswith(f"{argument} := ")
 
 
+@pytest.mark.full
 def test_null_is_what_is_taken_where_nothing_is_said(book):
     asked = "SELECT * FROM on_several_gpus('h100-sxm', '{}'{}) ORDER BY gpu_count"
     said = book.execute(asked.format("meta-llama/Llama-3.1-8B-Instruct", "")).fetchall()

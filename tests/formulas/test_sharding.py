@@ -37,6 +37,7 @@ def each(scenarios, **changes):
     return [scenario | PLAIN | changes for scenario in scenarios]
 
 
+@pytest.mark.full
 @THOROUGH
 @given(scenarios=st.lists(SCENARIO, **BATCH))
 def test_shards_add_up_and_more_gpus_never_need_more(footprints, scenarios):
@@ -105,7 +106,7 @@ def test_longer_sequences_are_divided_by_context_parallelism(footprint_of):
     assert long == pytest.approx(short, rel=0.03)
 
 
-@pytest.mark.some(8)
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("model", "scenario", "reason"),
     [
@@ -165,7 +166,7 @@ def test_two_cards_talk_through_smaller_buffers_than_many(book, footprints):
     assert four - one == eight - one == constant["nccl_many_gpus_bytes"]
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize(("sharding", "buffers"), [("zero2", 2), ("zero3", 1)])
 def test_deepspeed_sets_its_buckets_aside_whole_for_adapters_too(footprint_of, sharding, buffers):
     """setup_buckets of its stage 1 and 2, and stage 3, take reduce_bucket_size elements in the precision of the gradients."""
@@ -180,6 +181,7 @@ def test_deepspeed_sets_its_buckets_aside_whole_for_adapters_too(footprint_of, s
     assert more - usual == buffers * 2 * (10**9 - 500_000_000)
 
 
+@pytest.mark.full
 def test_autocast_copies_nothing_where_weights_come_in_16_bits(footprint_of):
     """Accelerate's FSDP2 gathers in bf16 (MixedPrecisionPolicy) and DeepSpeed casts the weights: bf16: true is then mixed, from fp32 weights too.
     Steps of FSDP2 counted with and without autocast are equal to the byte."""
@@ -194,6 +196,7 @@ def test_autocast_copies_nothing_where_weights_come_in_16_bits(footprint_of):
     assert both[1]["weights_bytes"] == 2 * both[0]["weights_bytes"]
 
 
+@pytest.mark.full
 def test_deepspeed_on_one_card_keeps_what_it_keeps_on_several(footprints):
     """stage_1_and_2.py: fp32 masters, two states, weights and gradients in 16 bits, and an fp32 copy of the gradients while it steps."""
     step = {"model_id": LLAMA, "phase_id": "full-finetune", "dtype_id": "bf16", "checkpointing": "full"}
@@ -215,6 +218,7 @@ def test_deepspeed_on_one_card_keeps_what_it_keeps_on_several(footprints):
     assert two["host_bytes"] == pytest.approx(18 * parameters, rel=1e-6)
 
 
+@pytest.mark.full
 def test_deepspeed_keeps_masters_of_fp32_weights_too(footprints):
     step = {"model_id": LLAMA, "phase_id": "full-finetune", "dtype_id": "fp32", "gpu_count": 8, "sharding": "zero3"}
     deepspeed, fsdp = footprints([step | {"engine_id": engine} for engine in ("deepspeed", "transformers")])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import csv
 from pathlib import Path
 
@@ -70,6 +72,7 @@ def alike(row):
     return {name: value for name, value in row.items() if name.endswith("_bytes") or name == "unknown_reason"}
 
 
+@pytest.mark.full
 def test_what_is_asked_alone_is_what_is_asked_with_others(book):
     columns = "weights_bytes, activations_bytes, total_bytes, context_tokens, codec_bytes, unknown_reason"
     for asked, row in zip(

@@ -43,6 +43,7 @@ def pairs(book):
     return one_each(book, "speculative_of", tuple(usual), {name: usual | case for name, case in cases.items()})
 
 
+@pytest.mark.full
 def test_what_is_asked_alone_is_what_is_asked_with_others(book, pairs):
     asked = book.execute(f"FROM speculative_of('{MODEL}', '{DRAFT}', dtype_id := 'fp8', engine_id := 'vllm', gpu_count := 2)")  # fmt: skip
     assert asked.fetchall() == [tuple(pairs["vLLM"].values())]
@@ -181,6 +182,7 @@ def test_prediction_layers_of_a_checkpoint_in_fp8_lie_in_fp8_and_the_ends_are_th
 CONTEXTS = {"Qwen/Qwen3.6-27B": (8192, 162.02), "Qwen/Qwen3.5-2B": (4096, 56.02)}
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("model", CONTEXTS)
 def test_llama_cpp_gives_prediction_layers_a_context_of_their_own(pairs, footprint_of, model):
     tokens, told = CONTEXTS[model]

@@ -32,6 +32,7 @@ def test_llama_405b_in_fp8_has_less_room_on_eight_cards(book):
     assert book.execute(asked, {"model": LLAMA}).fetchall() == [("no",)]
 
 
+@pytest.mark.some(2)
 # Repositories that hold nothing but what is loaded and a tokenizer: bytes, and what prediction layers in 16 bits add.
 @pytest.mark.parametrize(
     ("model_id", "beside_elements"),

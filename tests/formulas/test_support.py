@@ -149,6 +149,7 @@ def test_an_8_bit_cache_is_read_on_older_cards_where_flashinfer_reads_the_model(
     assert told == [[(None,)], [("fits",)]]
 
 
+@pytest.mark.full
 def test_what_flashinfer_works_in_is_counted_beside_a_cache_in_fp8(footprint_of, book):
     """394 MiB for each group of layers, taken when the cache is there already."""
     workspace = book.execute("SELECT constants.vllm_flashinfer_workspace_bytes FROM constants_row").fetchone()[0]
@@ -160,6 +161,7 @@ def test_what_flashinfer_works_in_is_counted_beside_a_cache_in_fp8(footprint_of,
         assert large - small == groups * workspace
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("model", "columns", "width"),
     [("Qwen/Qwen2-Audio-7B-Instruct", 156_032, 4096), ("Qwen/Qwen2.5-Omni-7B", 152_064, 3584)],
