@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 import csv
 from pathlib import Path
+
+import pytest
 
 from pipeline.render.data import sounds
 from tests.formulas.at_once import at_once
