@@ -120,6 +120,7 @@ def test_gated_and_private_models_keep_the_totals_of_the_listing_and_are_marked(
     assert case.requests("resolve") == 0
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(("status", "code"), [(404, "RepoNotFound"), (410, ""), (401, "RepoNotFound"), (401, "")])
 def test_a_removed_model_is_kept_with_the_date_and_not_asked_for_again(case, status, code):
     case.add("org/stays", "org/goes")

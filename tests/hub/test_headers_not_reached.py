@@ -13,6 +13,7 @@ from tests.hub.test_passing_faults import answers, while_it_lasts
 HEAD = safetensors(llama())
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     "fault",
     [

@@ -66,6 +66,7 @@ CUT_SHORT = {
 }
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("how", CUT_SHORT)
 def test_a_list_that_is_cut_short_is_a_partial_crawl_that_says_so(case, monkeypatch, how):
     monkeypatch.setenv("HF_TOKEN", "hf_secret_of_a_test")

@@ -110,6 +110,7 @@ def test_an_argument_that_few_ask_for_is_not_left_out(argument):
         assert duckdb.sql(f"SELECT {written_out(word)} FROM (SELECT {one})").fetchall() == [(argument in said,)]
 
 
+@pytest.mark.full
 def test_columns_have_their_names_and_types(book, asked):
     told, written = (
         book.execute(f"DESCRIBE FROM {name}('{asked}')").fetchall() for name in ("footprints", flat.AS_WRITTEN)

@@ -119,6 +119,7 @@ def test_a_publish_that_is_killed_at_200_moments_leaves_what_is_published_whole(
     killed_at_random(tmp_path, 200)
 
 
+@pytest.mark.full
 def test_a_clock_that_jumps_back_changes_nothing(tmp_path):
     """Files of next year are those of today: what is published is told by what it holds."""
     publishing = Publishing(tmp_path)
