@@ -107,6 +107,7 @@ def test_a_row_says_how_fast_it_is_at_most_by_the_rule_of_speed_on(open_page):
     expect(page.locator("#window td.speed")).to_have_count(0)
 
 
+@pytest.mark.full
 def test_what_is_known_of_the_card_itself(open_page):
     about = open_page("?gpu=rtx-3060-12gb").locator("#window .about")
     expect(about).to_contain_text("11.6 GiB for a program · 1,008 GB/s · list price 329 USD at launch, 2022-10")
@@ -200,7 +201,7 @@ def test_every_choice_is_in_the_address_and_comes_back(open_page, site_url):
     assert answer(again) == said and names(again) == rows == ["Alpha-7B-Instruct"]
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "asked",
     ["gpu=rtx-9999", "count=3", "count=abc", "want=fly", "context=7000", "context=-1", "context=1e999", "sort=zz", "zz=1", "__proto__=1", "system=os2", "free=lots"],
@@ -226,7 +227,7 @@ def test_the_address_may_say_it_as_sql_does(open_page, asked, field, value):
     assert not page.locator("#window .told").is_visible()
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("asked", ["phase=lora&gpu=l40s", "dtype=bf16", "cards=all", "sort=need+up", "task=zz"])
 def test_addresses_of_the_old_front_page_open_the_matrix(open_page, site_url, asked):
     page = open_page("about/")
@@ -267,6 +268,7 @@ def test_the_card_is_guessed_in_the_page_and_may_be_refused(drawn_with):
     assert page.evaluate("localStorage.getItem('almanac:gpu')") in (None, "")
 
 
+@pytest.mark.full
 def test_a_card_that_was_chosen_is_not_guessed_over(drawn_with):
     page = drawn_with("NVIDIA GeForce RTX 4090/PCIe/SSE2", "?gpu=l40s")
     assert answer(page).startswith("On L40S") and not page.locator("#window .guess").is_visible()
@@ -280,7 +282,7 @@ LIST = [
 ]  # fmt: skip
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("text", "found"),
     [
@@ -317,6 +319,7 @@ def test_the_first_answer_is_within_five_tabs(open_page):
     assert seen == ["count", "gpu", "want", "context"]
 
 
+@pytest.mark.full
 def test_a_keyboard_has_the_first_answer_within_five_tabs(open_page):
     """From the top of the page: the skip link, then the sentence; what is typed in a list chooses the card."""
     page = open_page()
@@ -332,6 +335,7 @@ def test_a_keyboard_has_the_first_answer_within_five_tabs(open_page):
     assert answer(page).startswith("On RTX 4090")
 
 
+@pytest.mark.full
 def test_arrows_go_from_cell_to_cell(open_page):
     page = open_page("?gpu=rtx-4090")
     page.wait_for_selector("#window[data-whole]")
@@ -418,6 +422,7 @@ def test_the_query_beside_the_list_is_folded_and_says_the_same(open_page):
     assert "gpu_id = 'rtx-4090'" in text and "max_context_tokens >= 16384" in text and "'gguf-q4_k_m'" in text
 
 
+@pytest.mark.full
 def test_a_click_on_a_model_carries_the_card_and_what_is_wanted(open_page):
     page = open_page("?gpu=rtx-4090&want=lora")
     page.locator(f"{ROW} th a").first.click()

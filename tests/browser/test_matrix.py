@@ -85,6 +85,7 @@ def test_unknown_is_a_word_with_a_reason(open_page):
     )
 
 
+@pytest.mark.full
 def test_a_phase_that_is_none_leaves_the_opening_scenario(open_page):
     page = open_page("matrix/?phase=foo")
     assert "phase=foo" in page.locator("#note").inner_text()
@@ -98,6 +99,7 @@ def test_a_model_that_reads_less_answers_for_all_that_it_reads(open_page):
     assert not page.locator("#note").inner_text()
 
 
+@pytest.mark.full
 def test_what_the_address_asks_for_and_is_not_here_is_said(open_page):
     page = open_page("matrix/?gpu=rtx-9999&context=7000&dtype=bf16")
     note = page.locator("#note")
@@ -155,6 +157,7 @@ def test_a_phase_opens_with_what_it_is_usually_done_in(open_page):
     assert page.locator("select[name=context]").input_value() == "2048"
 
 
+@pytest.mark.full
 def test_a_pinned_card_comes_first_and_is_in_the_address(open_page, site_url):
     page = open_page("matrix/")
     page.get_by_label("Pin MI300X").click()
@@ -166,6 +169,7 @@ def test_a_pinned_card_comes_first_and_is_in_the_address(open_page, site_url):
     assert "MI300X" not in again.locator("#matrix thead th.g").first.inner_text()
 
 
+@pytest.mark.full
 def test_of_many_cards_only_those_in_sight_are_drawn(open_page):
     """Two hundred cards made of the six: every cell that is drawn is that of its own card, wherever one scrolls."""
     page = open_page("about/")
