@@ -101,7 +101,7 @@ def test_files_that_nobody_read_are_started_in_16_bits_with_a_word(name, stored_
         assert "No source here says what its files are in" in one["note"]
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["RedHatAI/Qwen3-8B-speculator.eagle3", "redhatai/qwen3-8b-SPECULATOR.eagle3"])
 def test_a_head_that_drafts_is_asked_by_its_name(ask, ask_json, macro, name):
     told = ask_json("fits", TEXT, "--gpu", "rtx-5090", "--draft", name)

@@ -64,11 +64,13 @@ def test_bad_questions_about_images(ask):
         assert status == 2 and said in " ".join(problem.split()), (more, problem)
 
 
+@pytest.mark.full
 def test_a_file_of_gguf_is_answered_with_the_second_one_that_sees(ask_json):
     own, copy = (ask_json("fits", name, "--gpu", "rtx-4090", "--images", "1") for name in (SEEING, COPIES[0]))
     assert total(own) == total(copy) and {row["engine_id"] for row in copy["formats"]} == {"llama.cpp"}
 
 
+@pytest.mark.full
 def test_images_that_fill_the_context_are_no_answer(ask):
     status, out, _problem = ask("fits", SEEING, "--gpu", "rtx-4090", "--images", "40", "--context", "8k")
     assert status == 3 and "more than the context" in out

@@ -17,7 +17,7 @@ def test_a_program_answers_with_its_engine_its_context_and_its_versions(ask_json
     assert "Holds for Ollama 0.30 to 0.33" in ask("fits", TEXT, *CARD, "--program", "Ollama")[1]
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("card", "tokens", "words"),
     [
@@ -90,6 +90,7 @@ def test_a_training_is_in_the_programs_own_format(ask_json, folder, program, dty
     assert ask_json("fits", SMALL, "--gpu", "h100-sxm", *asked)["best"]["dtype_id"] == "bf16"
 
 
+@pytest.mark.full
 def test_parts_on_several_cards_are_in_fp32_where_bf16_is_on(ask_json, program="ms-swift"):
     """Accelerate's FSDP2 and DeepSpeed keep fp32 of what is trained: 16 bytes of a parameter, and not 8 as on one card."""
     one, eight = (
@@ -125,6 +126,7 @@ def test_a_reason_names_no_argument_of_lora():
     assert words.plain(reason) == "With a dropout of 0 it trains, and with adapters on attention alone"
 
 
+@pytest.mark.full
 def test_a_trainer_without_a_context_of_its_own_says_what_was_counted(ask):
     out = " ".join(ask("fits", TEXT, "--gpu", "h100-sxm", "--phase", "lora", "--program", "ms-swift")[1].split())
     assert "at 2,048 tokens" in out
@@ -176,6 +178,7 @@ def test_a_program_that_has_no_format_here_says_why(ask, model, program, words):
     assert status == 3 and words in said
 
 
+@pytest.mark.full
 def test_a_build_of_llama_cpp_is_told_from_where_on_its_masks_are_small(ask_json, ask):
     told = ask_json("fits", TEXT, *CARD, "--program", "llama.cpp b9500")
     assert told["verdict"] == "fits" and told["formats"][0]["holds_for"] == "llama.cpp b9410 to b11258"

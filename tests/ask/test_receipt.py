@@ -250,6 +250,7 @@ def test_of_several_loads_one_is_told_as_a_whole(ask_json, log):
     assert all(abs(row["difference"]) < 0.01 for row in told["components"])
 
 
+@pytest.mark.full
 def test_weights_of_a_log_that_drafts_with_prediction_layers_have_them(ask_json, log):
     asked = ("--format", "bf16", "--context", "8192", "--log")
     loaded = "Model loading took 8.81 GiB memory and 12.1 seconds\n"

@@ -234,6 +234,7 @@ def test_another_schema_is_refused_before_it_is_fetched(server, ask, version, sa
     assert [name for name, _, _ in server.asked] == ["manifest.json"]
 
 
+@pytest.mark.full
 def test_a_minor_schema_is_no_matter(server, ask):
     publish(server, schema_version="1.7.0")
     assert ask("fits", TEXT, "--gpu", "rtx-4090", "--data", server.address)[0] == 0
