@@ -93,6 +93,7 @@ def test_one_bad_row_takes_no_other_down(asked_together):
     }
 
 
+@pytest.mark.full
 def test_numbers_as_sql_types_them_are_refused_too(book):
     query = (
         "SELECT unknown_reason FROM footprint_of($model, phase_id := 'lora', lora_rank := 1.5, checkpointing := true)"

@@ -116,6 +116,7 @@ def test_work_spaces_have_the_size_that_is_published_of_the_worst_case(asked):
     assert spaces + 16 * 8192 * 2 * 2 * 5120 < row["activations_bytes"] < 1.2 * spaces
 
 
+@pytest.mark.full
 def test_experts_in_mxfp4_are_rounded_up_once_for_each_that_a_card_has(asked):
     """gpt-oss-120b: 128 experts of 2880, rounded up to 3072 by 2944, or 1536 where two cards divide each."""
     named = {"dtype_id": "mxfp4", "gpu_count": 2, "data_parallel": 2}
@@ -140,6 +141,7 @@ def test_a_dense_model_is_copied(footprint_of):
     assert copies["gpu_count"] == 2
 
 
+@pytest.mark.full
 def test_states_of_recurrent_layers_are_of_its_own_sequences_too(footprint_of):
     named = {"engine_id": "vllm", "context_tokens": 4096}
     one = footprint_of("Qwen/Qwen3-Next-80B-A3B-Instruct", **named, sequences=3)

@@ -32,6 +32,7 @@ def test_a_rank_holds_whole_blocks_of_its_share_of_a_latent(footprint_of, degree
     assert row["overhead_bytes"] > alone["overhead_bytes"]
 
 
+@pytest.mark.full
 def test_of_keys_and_values_it_divides_copies_alone(footprint_of):
     """Four KV heads on eight cards are two copies."""
     asked = NAMED | {"context_tokens": 32768}

@@ -124,6 +124,7 @@ def test_each_stage_of_zero_needs_no_more_than_the_one_before(footprints, scenar
         assert held == sorted(held, reverse=True)
 
 
+@pytest.mark.full
 @THOROUGH
 @given(
     scenarios=st.lists(

@@ -170,7 +170,7 @@ def test_defaults_are_those_of_the_dtype_and_phase(footprint_of):
     assert footprint_of(LLAMA, gpu_count=2, dtype_id="fp8")["sharding"] == "tp"
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("model", "cached"), [("intfloat/e5-mistral-7b-instruct", 32_768), ("bigcode/starcoder2-7b", 16_384)]
 )

@@ -48,6 +48,7 @@ def test_what_was_not_counted_in_its_code_has_a_reason(footprints):
     assert all("litgpt" in reason for reason in reasons)
 
 
+@pytest.mark.full
 def test_prompts_are_adapters_of_litgpt_alone(footprints):
     """LLaMA-Adapter: its elements do not depend on a rank, and what was not counted has a reason."""
     prompted = ASKED | {"adapter": "llama-adapter", "lora_rank": 16}

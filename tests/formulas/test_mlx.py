@@ -8,6 +8,7 @@ QWEN3 = "Qwen/Qwen3-8B"
 MLX = {"dtype_id": "mlx-4bit", "engine_id": "mlx-lm"}
 
 
+@pytest.mark.full
 def test_each_format_takes_its_bits_and_two_16_bit_numbers_per_group(footprint_of, book):
     parameters = book.execute("SELECT parameter_count FROM model WHERE model_id = $1", [QWEN3]).fetchall()[0][0]
     for dtype, bits in (("mlx-8bit", 8.5), ("mlx-4bit", 4.5), ("mlx-4bit-g32", 5.0), ("mlx-mxfp4", 4.25)):
@@ -61,6 +62,7 @@ def test_only_a_chunk_of_the_prompt_is_alive_at_a_time(footprint_of):
     assert long["activations_bytes"] - short["activations_bytes"] == pytest.approx(2 * one_layer, rel=1e-6)
 
 
+@pytest.mark.full
 def test_heads_without_a_fused_kernel_hold_their_scores(footprint_of):
     """16 heads of 256, 2048 tokens against the context in 16 bits, and two copies of a layer's cache of 2 × 2 × 256 elements."""
     short, long = (footprint_of("Qwen/Qwen3.6-35B-A3B", **MLX, context_tokens=n) for n in (65536, 131072))

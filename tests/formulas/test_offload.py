@@ -83,6 +83,7 @@ def test_experts_on_the_cpu_leave_room_for_all_else(book):
     assert ask(book, "rtx-4090", "meta-llama/Llama-3.1-8B-Instruct", context_tokens=8192)["cpu_expert_layers"] is None
 
 
+@pytest.mark.full
 def test_transformers_keeps_the_cache_on_the_card(book, footprint_of):
     row = ask(book, "rtx-4090", "Qwen/Qwen2.5-32B-Instruct", dtype_id="bf16", context_tokens=4096)
     assert 0 < row["gpu_layers"] < row["layer_count"]

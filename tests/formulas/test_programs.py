@@ -53,6 +53,7 @@ def test_the_least_context_by_card_is_that_of_the_program(book):
     assert found and all(least == said for least, said in found)
 
 
+@pytest.mark.full
 def test_a_server_that_takes_all_that_the_model_reads_is_answered_so(footprint_of):
     assert footprint_of(MODEL, program="vllm")["context_tokens"] == 40960
     assert footprint_of(MODEL, program="vllm", context_tokens=2048)["context_tokens"] == 2048
@@ -79,7 +80,7 @@ MIXTURE = "Qwen/Qwen3-30B-A3B-Instruct-2507"
 SHARED = "zai-org/GLM-4.5-Air"  # beside its routed experts it has a shared one, and a dense layer
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize(("program", "version"), [("ms-swift", "4.6"), ("llama-factory", "0.9.5")])
 def test_who_names_linear_layers_adapts_no_fused_experts(footprint_of, program, version):
     """Both resolve "all-linear" themselves, into names of modules, among which experts that are one tensor are not. ms-swift had no answer for its
@@ -207,6 +208,7 @@ def test_a_version_is_answered_by_what_holds_for_it(footprint_of, version, holds
     assert footprint_of(OLDER, program="vllm", program_version=version)["holds_for"] == holds_for
 
 
+@pytest.mark.full
 def test_a_version_older_than_the_class_of_a_model_has_no_answer(footprints):
     """Nor has one that left it out, or a trainer whose Transformers is older; each says from which version on, or up to which, it is known."""
     cases = {
@@ -241,6 +243,7 @@ def test_a_version_older_than_the_class_of_a_model_has_no_answer(footprints):
             assert row["total_bytes"] and row["holds_for"] == known[case]
 
 
+@pytest.mark.full
 def test_a_trainer_loads_what_its_transformers_loads(footprints):
     """LLaMA-Factory 0.9.3 allows Transformers up to 4.52.4, 0.9.5 up to 5.6.0. torchtune has models of its own, and no Qwen3 among them."""
     asked = [

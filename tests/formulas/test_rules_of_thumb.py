@@ -80,6 +80,7 @@ def test_the_estimator_of_accelerate_is_reproduced(small, given):
     assert given["accelerate-total", TEXT][0] == 2 * small.execute(query, [TEXT]).fetchall()[0][0]
 
 
+@pytest.mark.full
 def test_a_rule_is_held_against_the_part_that_it_speaks_of(small, given, footprint_of):
     asked = footprint_of(TEXT, dtype_id="bf16", context_tokens=8192)
     assert given["weights-times-1.2", TEXT][1] == asked["total_bytes"]

@@ -31,6 +31,7 @@ def test_sglang_does_not_profile_a_sampler_for_requests_that_nobody_sends(footpr
     assert small < large / 4
 
 
+@pytest.mark.full
 def test_latent_attention_and_many_cards_take_larger_graphs_in_sglang(footprint_of):
     alike = {"engine_id": "sglang", "dtype_id": "fp8", "context_tokens": 8192}
     two, four = (footprint_of("deepseek-ai/DeepSeek-V3", gpu_count=n, **alike) for n in (2, 4))

@@ -83,6 +83,7 @@ def test_each_number_of_cards_is_told_with_its_best_way(plans):
     assert all(p["total_bytes"] + p["headroom_bytes"] == p["capacity_bytes"] for p in plans.values())
 
 
+@pytest.mark.full
 def test_the_bound_of_speed_is_that_of_one_copy_for_each_of_its_users(plans, book):
     best = next(p for p in plans["rtx-4090", MIDDLE, "bf16", 8] if p["gpu_count"] == 8)
     query = "SELECT decode_tokens_per_second_most, prefill_tokens_per_second_most FROM speed_on('rtx-4090', $1, engine_id := 'vllm', sequences := 2, gpu_count := 2)"

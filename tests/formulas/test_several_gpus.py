@@ -47,6 +47,7 @@ def test_the_limits_of_every_count_fit_and_the_next_step_does_not(book, footprin
                 assert need(context_tokens=4096, sequences=most + 1, gpu_count=count) > capacity
 
 
+@pytest.mark.full
 def test_a_model_too_large_for_a_server_takes_several(book):
     rows = ask(book, "h100-sxm", "deepseek-ai/DeepSeek-V3", dtype_id="fp8", context_tokens=8192)
     assert rows[8]["verdict"] == "no" and rows[16]["verdict"] == "multi-gpu"

@@ -93,6 +93,7 @@ def test_tensor_parallel_is_what_sharding_tp_always_meant(footprint_of):
     assert by_name == footprint_of(LLAMA, phase_id="full-finetune", tensor_parallel=4)
 
 
+@pytest.mark.full
 def test_the_first_stage_of_a_pipeline_keeps_what_is_in_flight(footprint_of):
     asked = {"phase_id": "pretrain", "engine_id": "megatron", "pipeline_parallel": 8, "context_tokens": 8192}
     full, half = (footprint_of(LLAMA, **asked, micro_batches_in_flight=n)["activations_bytes"] for n in (8, 4))
@@ -135,7 +136,7 @@ def test_impossible_degrees_say_why(footprint_of, model, scenario, reason):
     assert row["host_bytes"] is None
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize("optimizer", ["adamw", "adamw-foreach"])
 @pytest.mark.parametrize("tokens", [64, 4096])
 def test_buckets_of_ddp_stand_beside_the_gradients_at_every_moment(footprints, optimizer, tokens):
@@ -155,6 +156,7 @@ def test_buckets_of_ddp_stand_beside_the_gradients_at_every_moment(footprints, o
     assert peaks[1] - peaks[0] == both["gradients_bytes"]
 
 
+@pytest.mark.full
 def test_two_cards_talk_through_smaller_buffers_than_many(book, footprints):
     """NCCL's buffers by the number of GPUs (constants nccl_*): nothing else outside the tensors grows with it."""
     constant = dict(book.execute("SELECT constant_id, value FROM constant").fetchall())

@@ -53,6 +53,7 @@ def held(row):
     return row["kv_cache_bytes"] + row["kv_padding_bytes"] + row["state_bytes"]
 
 
+@pytest.mark.full
 def test_llama_cpp_gives_the_draft_a_cache_and_a_buffer_of_its_own_in_one_process(pairs, footprint_of):
     both = pairs["llama.cpp"]
     model = footprint_of(MODEL, dtype_id="gguf-q4_k_m", context_tokens=16384, kv_dtype_id="q8_0")
@@ -66,6 +67,7 @@ def test_llama_cpp_gives_the_draft_a_cache_and_a_buffer_of_its_own_in_one_proces
     assert both["engine_setting"] == "--model-draft FILE" and both["holds_for"] == "llama.cpp 0c1e57098"
 
 
+@pytest.mark.full
 def test_a_server_has_buffers_of_the_drafts_width_and_two_rows_of_logits_a_request(pairs, footprint_of, book):
     both = pairs["vLLM"]
     model = footprint_of(MODEL, dtype_id="fp8", engine_id="vllm", gpu_count=2)

@@ -62,6 +62,7 @@ def test_a_new_commit_costs_one_model_and_changes_one_line(case):
     assert case.records()["org/b"]["config"]["hidden_size"] == 128
 
 
+@pytest.mark.full
 def test_thousands_are_listed_in_pages_and_only_as_many_as_asked_for(case):
     case.hub.page = 1000
     case.hub.models = [plain(f"org{i % 40}/m{i}", files=()) for i in range(6000)]

@@ -149,6 +149,7 @@ def test_a_storm_of_429_is_waited_out_by_all_threads_together(case):
     assert len(early) <= 8  # what was under way; then a second of silence
 
 
+@pytest.mark.full
 def test_a_listing_that_changes_between_pages_loses_and_doubles_nothing_that_was_known(case):
     case.add(*(f"org/m{i:03}" for i in range(250)))
     case.crawl(trending_share=0)

@@ -121,7 +121,7 @@ def test_lists_that_fail_in_a_row_end_the_lists_and_what_was_listed_is_read(case
     assert case.crawl(trending_share=0).written == 48
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize("how", ["too slow", "too large", "504"])
 def test_a_list_whose_pages_are_too_heavy_is_read_in_smaller_ones(case, how):
     case.add(*(f"org/m{i:03}" for i in range(150)))
