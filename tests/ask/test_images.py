@@ -39,6 +39,7 @@ def test_no_command_is_pasted_that_runs_text_alone(ask_json):
     assert not any("text-generation" in line["command"] for line in told["commands"])
 
 
+@pytest.mark.full
 def test_a_person_is_told_what_was_counted(ask):
     _status, out, _problem = ask("fits", SEEING, "--gpu", "rtx-4090")
     assert "Counted with text alone" in out and "--images 1" in out

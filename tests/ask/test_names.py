@@ -215,6 +215,7 @@ def test_a_plus_in_a_name_adds_no_card():
     ]
 
 
+@pytest.mark.full
 def test_a_size_needs_no_unit_and_one_that_was_never_sold_is_asked_by_its_memory(ask_json, ask):
     assert ask_json("fits", TEXT, "--gpu", "A100 80")["card"]["gpu_id"].endswith("80gb")
     assert ask_json("fits", TEXT, "--gpu", "4050")["card"]["gpu_id"] == "rtx-4050-laptop"

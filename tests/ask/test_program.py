@@ -40,6 +40,7 @@ def test_ollama_takes_its_context_by_the_memory_of_all_cards(ask_json, ask, card
     assert words in " ".join(ask("fits", TEXT, *card, "--program", "ollama 0.30", "--format", "Q4_K_M")[1].split())
 
 
+@pytest.mark.full
 def test_a_context_that_is_said_is_nobodys_default(ask_json, ask):
     asked = ("fits", TEXT, *CARD, "--program", "ollama", "--context", "4096")
     assert ask_json(*asked)["best"]["context_tokens"] == 4096 and "own default from" not in ask(*asked)[1]
@@ -78,7 +79,7 @@ def test_a_training_takes_the_programs_recipe(ask_json):
     )
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize(("program", "dtype"), [("llama-factory", "fp32"), ("trl", "fp32"), ("ms-swift", "bf16")])
 def test_a_training_is_in_the_programs_own_format(ask_json, folder, program, dtype):
     """LLaMA-Factory casts what it trains to fp32: told in bf16, half of what it takes "fitted"."""
@@ -225,6 +226,7 @@ def test_a_name_in_a_format_of_another_program_is_asked_in_the_formats_of_the_on
     assert told["formats"] and "gguf-q4_k_m" not in {row["dtype_id"] for row in told["formats"] if program == "vllm"}
 
 
+@pytest.mark.full
 def test_a_name_in_a_format_that_the_program_runs_is_asked_in_it(ask_json):
     told = ask_json("fits", "qwen3:8b", *CARD, "--program", "ollama")
     assert [row["dtype_id"] for row in told["formats"]] == ["gguf-q4_k_m"] and "No source" not in told["taken"]

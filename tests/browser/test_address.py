@@ -16,7 +16,7 @@ WRONG = (
 )  # fmt: skip
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("asked", WRONG)
 def test_a_wrong_value_is_told_and_changes_nothing(open_page, asked):
     page = open_page(f"matrix/?{asked}")
@@ -111,6 +111,7 @@ def test_a_format_by_its_id_is_that_of_its_own_engine(other_world, own):
     assert fields_of_calculator(page) == ("bf16", "")
 
 
+@pytest.mark.full
 def test_a_format_by_its_id_is_what_the_card_runs(other_world):
     """vLLM has no kernels for Apple's GPUs here."""
     page = other_world(own_engine("bf16", "vllm"), "matrix/?dtype=bf16&gpu=m4-max-128gb")

@@ -146,6 +146,7 @@ def test_enter_opens_the_first_however_fast_it_is_pressed(open_page, site_url, t
     page.wait_for_url(site_url + opened)
 
 
+@pytest.mark.full
 def test_what_is_pasted_is_searched_too(open_page, site_url):
     page = open_page("about/")
     box(page).fill("camel coder")
@@ -174,7 +175,7 @@ FILTERED = [("alpha 7b", ["acme/Alpha-7B-Instruct"]), ("alpha7b", ["acme/Alpha-7
             ("camel coder.2", ["acme/CamelCoder.2-405B"]), ("30b a3b", ["acme/Beta-MoE-30B-A3B"])]  # fmt: skip
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize(("typed", "names"), FILTERED)
 def test_the_matrix_and_the_list_of_models_read_a_name_alike(open_page, typed, names):
     front = open_page("matrix/")

@@ -133,6 +133,7 @@ def test_windows_and_a_desktop_change_every_verdict_as_in_the_calculator(open_pa
     assert "Windows" not in answer(open_page("?gpu=l40s&system=windows"))
 
 
+@pytest.mark.full
 def test_a_row_leads_to_the_cards_that_hold_it(open_page):
     page = open_page("?gpu=rtx-3060-12gb&system=windows&context=2048")
     # the system that was chosen goes along, to a model's page as well
@@ -161,6 +162,7 @@ def test_what_misses_says_by_how_much_and_how_it_still_runs(open_page):
     assert "reads 32k tokens at most" in page.locator(MISS, has_text="Alpha").inner_text()
 
 
+@pytest.mark.full
 def test_a_shorter_context_that_fits_is_told(open_page, site_url):
     def smaller(route):
         world = route.fetch().json()

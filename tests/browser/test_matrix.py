@@ -201,6 +201,7 @@ def many(scenarios):
     return scenarios
 
 
+@pytest.mark.full
 def test_a_cell_tells_what_stays_free(open_page, site_url):
     page = open_page("matrix/?find=alpha&gpu=rtx-4090")
     cell = page.locator(f"{ROW} td.v").first

@@ -31,6 +31,7 @@ def heads(page):
     )
 
 
+@pytest.mark.full
 def test_every_table_takes_the_card_that_is_chosen_in_any_of_them(open_page):
     page = open_page(MODEL)
     page.locator("[data-controls=reach] select[name=gpu]").select_option("mi300x")
@@ -79,6 +80,7 @@ def test_what_is_folded_is_made_of_the_files_for_programs(open_page):
     assert "Parameters by class" in page.locator("[data-anatomy]").inner_text()
 
 
+@pytest.mark.full
 def test_what_was_chosen_stands_in_the_address_and_comes_back(open_page, site_url):
     page = open_page(MODEL)
     page.locator("[data-controls=inference] select[name=context]").select_option("2048")
@@ -208,6 +210,7 @@ def test_what_scripts_say_of_each_card_is_what_the_page_says(open_page, path):
     assert path != LARGE or {text for cells in drawn.values() for text in cells if "cards" in text}
 
 
+@pytest.mark.full
 def test_a_card_that_holds_nothing_says_how_many_do(open_page):
     cells = by_card(open_page(LARGE))
     assert cells["RTX 3060 12GB"][0] == "no, not on 8 cards" and cells["H100 SXM"][0] == "4 cards, in Q5_K_M"

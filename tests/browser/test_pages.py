@@ -31,7 +31,7 @@ PAGES = [
 ]
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize("typed", ["alpha", "7b", "instr", "Alpha-7B", "embed", "lph", "acme struct"])
 def test_search_finds_a_model_by_any_part_of_its_name(open_page, typed):
     page = open_page("about/")
@@ -77,6 +77,7 @@ def test_the_first_table_is_what_the_scripts_would_draw(open_page):
     assert table.locator("tbody").inner_text() == before
 
 
+@pytest.mark.full
 def test_a_card_can_be_mine(open_page, site_url):
     page = open_page("gpus/h100-sxm/")
     page.get_by_role("button", name="Make this my card").click()
@@ -196,6 +197,7 @@ def test_a_card_says_what_it_does_not_run(open_page):
     assert open_page("gpus/rtx-4090/").locator("section[aria-labelledby=refused]").count() == 0
 
 
+@pytest.mark.full
 def test_on_paper_there_are_answers_and_no_controls(open_page):
     page = open_page(MODEL)
     page.emulate_media(media="print")
@@ -241,6 +243,7 @@ def test_nothing_jumps_while_a_page_comes_alive(open_page, site_url, width, ever
     assert not jumped
 
 
+@pytest.mark.full
 def test_the_search_index_waits_for_the_first_letter(open_page):
     page = open_page()
     asked = []

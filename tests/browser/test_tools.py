@@ -132,6 +132,7 @@ def test_a_card_says_for_which_system_it_speaks_and_what_another_changes(open_pa
     assert "Windows" not in said and "the calculator takes what is free" in said
 
 
+@pytest.mark.full
 def test_the_compared_columns_are_those_of_the_plain_page(open_page):
     plain = open_page("compare/", java_script_enabled=False).locator("table.compare")
     ids = plain.locator("xpath=ancestor::*[@data-opening]").get_attribute("data-opening")

@@ -18,6 +18,7 @@ def test_what_a_question_leaves_unsaid_is_the_programs_default(footprint_of):
     assert (more["context_tokens"], more["dtype_id"], more["engine_id"]) == (9000, "gguf-q8_0", "llama.cpp")
 
 
+@pytest.mark.full
 def test_a_context_that_depends_on_the_card_is_said_to(footprint_of, book):
     """A macro that has no card tells the least that Ollama takes, and that a larger card takes more."""
     asked = footprint_of(MODEL, program="ollama")["holds_for"]
