@@ -56,9 +56,9 @@ NO_BROWSER = "no browser, and none could be installed"
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Two more than there are cores: tests wait for browsers, servers, timers and each other's fixtures; what each worker reads and starts costs eight
-    seconds."""
-    return (os.cpu_count() or 1) + 2
+    """One more than there are cores: tests wait for browsers, servers, timers and each other's fixtures; what each worker reads and starts costs ten
+    seconds and more."""
+    return (os.cpu_count() or 1) + 1
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -62,6 +62,7 @@ def test_a_release_that_only_the_objective_was_counted_in_is_answered(ask_json):
     assert told["verdict"] == "fits" and told["preferred"]["holds_for"] == "TRL 1.8.0 to 1.13.0"
 
 
+@pytest.mark.full
 def test_another_program_is_not_told_as_trl(ask_json):
     """With the defaults of LLaMA-Factory the reason spoke of a loss that nobody had named."""
     told = ask_json(*SAID, "dpo", "--program", "llama-factory")

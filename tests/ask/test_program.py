@@ -194,7 +194,7 @@ def test_a_context_that_is_not_the_programs_own_is_not_said_to_be(ask):
     assert "but for the context: it has none that a source tells." in " ".join(none.split())
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "program", ["vllm", "sglang", "llama.cpp", "ollama", "lm-studio", "koboldcpp", "transformers", "mlx-lm"]
 )

@@ -326,6 +326,7 @@ def test_a_log_that_does_not_name_its_model_asks_for_it(ask, log):
     assert status == 2 and "does not name its model" in " ".join(error.split())
 
 
+@pytest.mark.full
 def test_slots_with_a_cache_each_are_so_many_sequences(ask_json, log):
     """n_ctx is of all slots together: taken for one sequence it was beyond what the model reads, and the log refused."""
     text = (

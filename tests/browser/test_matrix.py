@@ -36,6 +36,7 @@ def test_any_part_of_a_name_finds_it(open_page, typed, found):
     assert len(names(page)) == len(MODELS)
 
 
+@pytest.mark.full
 def test_my_card_comes_first_and_is_remembered(open_page, site_url):
     page = open_page("matrix/")
     page.locator("select[name=gpu]").select_option("rtx-4090")
@@ -249,6 +250,7 @@ def test_what_is_not_listed_is_answered_in_words(open_page):
     assert not page.locator("#nothing").is_visible()
 
 
+@pytest.mark.full
 def test_the_matrix_is_a_query_too(open_page):
     page = open_page("matrix/?gpu=l40s&phase=lora&context=512")
     page.get_by_text("As SQL").click()

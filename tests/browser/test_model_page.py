@@ -241,6 +241,7 @@ def commands(page):
     }
 
 
+@pytest.mark.full
 def test_what_to_paste_has_the_format_and_the_context_that_fit_the_card(open_page):
     page = open_page(f"{MODEL}?gpu=rtx-3060-12gb")
     page.wait_for_selector("[data-cards] tr.mine")

@@ -70,6 +70,7 @@ def test_a_training_on_preferences_is_the_same_in_the_browser(book, asked, objec
     }
 
 
+@pytest.mark.full
 def test_backwards_pairs_are_counted_and_none_is_promised_that_does_not_fit(book, asked):
     (capacity,) = book.execute("SELECT capacity_bytes FROM gpu WHERE gpu_id = 'h100-sxm'").fetchall()[0]
     wanted = {"objective_id": "dpo", "model_id": LARGE, "phase_id": "lora"}

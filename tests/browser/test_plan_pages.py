@@ -143,6 +143,7 @@ def test_techniques_are_those_of_techniques_for(book, asked):
         assert mine[2:] == [None if value is None else pytest.approx(value) for value in theirs[2:]]
 
 
+@pytest.mark.full
 def test_a_draft_is_that_of_drafted_on(book, asked):
     """The draft's rows are those of another model: here the model itself stands for it, which is too large."""
     code = "const [id, wanted] = more; return plan.drafted(own, own, wanted, id);"

@@ -43,7 +43,7 @@ def test_a_card_has_all_but_the_experts_whole_and_a_share_of_these(book, asked):
     assert asked(V3, gpu_count=8)["kv_cache_bytes"] == 8 * row["kv_cache_bytes"]
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("engine", "dtype", "copies"), [("vllm", "fp8", 1), ("vllm", "bf16", 0), ("sglang", "bf16", 1)]
 )
@@ -108,6 +108,7 @@ def test_sglang_divides_head_dense_layers_and_shared_experts_by_all_cards(asked)
     assert sglang["activations_bytes"] < vllm["activations_bytes"] / 4
 
 
+@pytest.mark.full
 def test_work_spaces_have_the_size_that_is_published_of_the_worst_case(asked):
     """20 GiB of GLM-4.6 on 16 ranks of 8192 tokens (vllm-project/vllm pull request 57270), beside what goes in and out."""
     row = asked(GLM, data_parallel=16, expert_parallel=16, sequences=16)

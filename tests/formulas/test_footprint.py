@@ -166,6 +166,7 @@ def test_fewer_bits_never_need_more(book):
         assert falling == sorted(falling, reverse=True), model
 
 
+@pytest.mark.full
 @THOROUGH
 @given(scenarios=st.lists(INFERENCE, **BATCH), gpus=st.sampled_from([2, 4, 8]))
 def test_tensor_parallel_divides_weights_but_never_below_their_share(footprints, scenarios, gpus):

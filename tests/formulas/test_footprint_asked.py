@@ -36,7 +36,7 @@ def test_a_table_that_was_made_since_changes_no_answer(footprint_of, book):
     assert before == between == footprint_of(LLAMA) and before["total_bytes"] > 0
 
 
-@pytest.mark.some(5)
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("model", "scenario", "reason"),
     [
@@ -186,6 +186,7 @@ def test_llama_cpp_caches_the_whole_context_where_it_knows_no_window(book, footp
     assert windowed["kv_padding_bytes"] < whole["kv_padding_bytes"]
 
 
+@pytest.mark.full
 def test_a_phase_starts_in_the_format_that_it_is_usual_in(footprint_of, book):
     formats = {phase: footprint_of(LLAMA, phase_id=phase)["dtype_id"] for phase in ("inference", "lora", "qlora")}
     assert formats == {"inference": "bf16", "lora": "bf16", "qlora": "nf4"}

@@ -63,6 +63,7 @@ def test_every_macro_of_a_card_tells_the_nearest(book, macro):
         assert rows and all(row["unknown_reason"].startswith(said) for row in rows)
 
 
+@pytest.mark.full
 def test_a_list_for_no_card_is_an_error_and_not_an_empty_list(book):
     columns = ", ".join(PUBLISHED["footprint"].column_names)
     book.execute(f"BEGIN; INSERT INTO footprint BY NAME SELECT {columns} FROM footprint_of('Qwen/Qwen3-8B')")

@@ -160,7 +160,7 @@ def test_what_is_not_known_of_cards_together_has_a_reason(book, cards, scenario,
     assert all(row["verdict"] is None and why in row["unknown_reason"] for row in rows)
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize(
     "model", ["google/gemma-4-E2B-it", "google/gemma-4-E4B-it", "Qwen/Qwen3-0.6B", "Qwen/Qwen3-8B"]
 )

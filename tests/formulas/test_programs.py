@@ -9,6 +9,7 @@ MODEL = "Qwen/Qwen3-8B"
 OLDER = "Qwen/Qwen2.5-7B-Instruct"  # every version that was read has its class
 
 
+@pytest.mark.full
 def test_what_a_question_leaves_unsaid_is_the_programs_default(footprint_of):
     asked = footprint_of(MODEL, program="ollama")
     said = footprint_of(MODEL, dtype_id="gguf-q4_k_m", engine_id="llama.cpp", context_tokens=4096)

@@ -29,6 +29,7 @@ def given(small):
     return {(rule, model): (said, ours, error) for rule, model, said, ours, error in rows}
 
 
+@pytest.mark.full
 def test_a_rule_of_parameters_gives_what_people_get_of_it(small):
     """168 and 42 GB for 70 billion as Substratus prints, 24 GB for 1.5 billion as the ZeRO paper, 116.2 GB for 7 billion as people ask."""
     query = """

@@ -130,6 +130,7 @@ def test_the_machine_around_the_cards(plans):
     assert rows[4]["power_kw_most"] == pytest.approx(4 * 0.45)
 
 
+@pytest.mark.full
 def test_bad_questions_have_a_reason_and_no_number(book):
     told = asked(book, list(WRONG))
     nothing = ("verdict", "decode_tokens_per_second_most", "user_tokens_per_second_likely")

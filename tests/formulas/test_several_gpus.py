@@ -58,6 +58,7 @@ def test_a_model_too_large_for_a_server_takes_several(book):
     assert rows[8]["total_bytes"] / 2 < rows[16]["total_bytes"] < rows[8]["total_bytes"]
 
 
+@pytest.mark.full
 def test_servers_that_are_joined_hold_what_their_stage_holds(book, footprint_of):
     """Llama 3.1 405B in bf16 over 2 × 8 by hand: 63 of 126 layers, each divided by 8, and an eighth of the larger end."""
     model = "meta-llama/Llama-3.1-405B-Instruct"

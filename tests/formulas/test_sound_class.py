@@ -119,6 +119,7 @@ def test_what_comes_of_a_class_is_said(book):
     assert {classes[name][2] for name in silent} <= {"sound", "vectors"}  # none that a list of what speaks would miss
 
 
+@pytest.mark.full
 def test_what_was_not_counted_has_a_reason(book):
     asked = (
         (SPEAKS, 30, "fp16", "counted in 32 bits"),

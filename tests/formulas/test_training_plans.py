@@ -212,6 +212,7 @@ def test_the_factor_of_whole_trainings_is_that_of_the_published_ones(whole, book
     assert most == pytest.approx(max(ratios), abs=0.01) and most >= max(ratios)
 
 
+@pytest.mark.full
 def test_each_whole_training_is_judged_by_the_others(whole, book):
     """The factor is fitted to all eight: what it is worth shows when each is left out in turn."""
     page = (Path(__file__).parents[2] / "site" / "docs" / "method" / "plans.md").read_text(encoding="utf-8")

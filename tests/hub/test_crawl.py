@@ -13,6 +13,7 @@ from tests.fake_hub.models import LLAMA, LLAMA_COUNT, config, gguf, plain, row, 
 TODAY = datetime.date.today().isoformat()
 
 
+@pytest.mark.full
 def test_a_first_crawl_costs_a_page_of_the_list_per_hundred_and_one_request_a_model(case):
     case.add(*(f"org{i % 9}/model-{i}" for i in range(250)))
     done = case.crawl()

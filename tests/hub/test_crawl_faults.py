@@ -102,7 +102,7 @@ def test_a_fault_that_passes_costs_a_try_and_nothing_else(case, where, act):
     assert sum(done.requests.values()) == 13 + 2
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("act", "reason"),
     [
@@ -211,6 +211,7 @@ def test_a_token_is_sent_to_the_hub_and_written_nowhere(case, monkeypatch, capfd
     assert all("vram-almanac" in agent and "hf_hub" in agent for agent in case.hub.agents)
 
 
+@pytest.mark.full
 def test_a_hub_that_goes_down_in_the_middle_ends_the_crawl_early_with_what_it_gave(case):
     case.add(*(f"org/m{i:03}" for i in range(120)))
     served = []

@@ -173,6 +173,7 @@ def test_a_hub_that_stops_to_answer_while_models_are_read_ends_the_crawl_soon(ca
     assert done.is_partial and 5 <= done.written < 20 and "no request was answered" in done.problems[0]
 
 
+@pytest.mark.full
 def test_a_server_that_drips_holds_a_try_no_longer_than_one_that_is_silent(case):
     case.add("org/a")
 

@@ -76,6 +76,7 @@ def test_a_relation_of_one_phase_says_the_same(book, asked, phase):
     assert differences(book, usual, "FROM footprints('flat_usual')") == 0
 
 
+@pytest.mark.full
 def test_a_row_of_another_phase_is_not_answered_as_one_of_those_asked_for(book):
     """The text for adapters knows no phases but theirs, and would take a full fine-tuning for one of them."""
     phases = ["inference", "pretrain", "full-finetune", "LoRA", "qlora"]
