@@ -52,6 +52,7 @@ def differences(book, left, right):
     return book.execute(f"SELECT count(*) FROM ({both})").fetchall()[0][0]
 
 
+@pytest.mark.full
 def test_what_is_asked_says_what_is_written(book, asked):
     assert differences(book, "FROM flat_answered", f"FROM {flat.AS_WRITTEN}('{asked}')") == 0
     known = book.execute("SELECT count(total_bytes), count(unknown_reason) FROM flat_answered").fetchall()[0]
