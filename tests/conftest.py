@@ -31,23 +31,23 @@ CACHE = pytest.StashKey[tempfile.TemporaryDirectory]()
 _FEW = 1_000  # scenarios of a question that needs no optimizer; tens of thousands do not end without it
 # Files that take longest: begun first, or one worker is still at them when the others have nothing left (with --no-loadscope-reorder).
 LONGEST = (
-    "browser/test_front.py",
     "ask/test_answers.py",
-    "test_readme.py",
-    "browser/test_tasks.py",
-    "formulas/test_golden_asked.py",
+    "browser/test_front.py",
     "press/test_flat.py",
+    "formulas/test_golden_asked.py",
+    "test_readme.py",
     "browser/test_model_page.py",
     "browser/test_pages.py",
-    "ask/test_program.py",
-    "ask/test_shared.py",
-    "browser/test_address.py",
-    "browser/test_matrix.py",
-    "browser/test_backwards.py",
-    "browser/test_finding.py",
-    "browser/test_tools.py",
     "browser/test_formulas.py",
+    "ask/test_program.py",
+    "browser/test_tasks.py",
+    "browser/test_matrix.py",
     "press/test_compatibility.py",
+    "render/test_render_paths.py",
+    "ask/test_sounds.py",
+    "ask/test_together.py",
+    "browser/test_backwards.py",
+    "browser/test_tools.py",
 )
 # A question of few rows takes longest to plan, as in the command, and each further thread prepares itself for rows that do not come: a tenth of the
 # CPU. Who asks of many resets the first (`RESET disabled_optimizers`); workers take all cores by themselves.
@@ -56,9 +56,9 @@ NO_BROWSER = "no browser, and none could be installed"
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Two more than there are cores: tests wait for browsers, servers, timers and each other's fixtures; what each worker reads and starts costs eight
-    seconds."""
-    return (os.cpu_count() or 1) + 2
+    """One more than there are cores: tests wait for browsers, servers, timers and each other's fixtures; what each worker reads and starts costs ten
+    seconds and more."""
+    return (os.cpu_count() or 1) + 1
 
 
 @pytest.hookimpl(tryfirst=True)

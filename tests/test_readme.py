@@ -45,6 +45,7 @@ def tables(book, tmp_path_factory):
     cursor.close()
 
 
+@pytest.mark.some(18)
 @pytest.mark.parametrize("query", QUERIES, ids=range(len(QUERIES)))
 def test_queries_give_rows(tables, query):
     cursor, folder = tables

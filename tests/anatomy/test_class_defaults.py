@@ -58,7 +58,7 @@ def shape(config: dict):
     return replace(read_config(config), max_context_tokens=None, trained_context_tokens=None)
 
 
-@pytest.mark.some(120)
+@pytest.mark.some(40)
 @pytest.mark.parametrize("model_type", sorted(DEFAULTS))
 def test_what_a_config_does_not_say_is_the_class_default_or_a_reason(model_type):
     config, excused, wrong = DEFAULTS[model_type], excepted(), []

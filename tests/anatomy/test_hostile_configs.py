@@ -84,7 +84,7 @@ values = st.one_of(
 )
 
 
-@pytest.mark.some(20)
+@pytest.mark.some(6)
 @pytest.mark.parametrize("model_type", sorted(configs()))
 @settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
@@ -99,7 +99,7 @@ def test_mutated_configs(model_type, data):
     check(config)
 
 
-@pytest.mark.some(24)
+@pytest.mark.some(6)
 @pytest.mark.parametrize("model_type", sorted(configs()))
 def test_each_field_alone(model_type):
     """Every field in turn missing, null, of another type, negative, absurd or not a number."""

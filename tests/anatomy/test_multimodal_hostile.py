@@ -57,7 +57,7 @@ def changed(config: dict, path: tuple[str, ...], value) -> dict:
     return {**config, path[0]: changed(inner, path[1:], value) if isinstance(inner, dict) else value}
 
 
-@pytest.mark.some(24)
+@pytest.mark.some(8)
 @pytest.mark.parametrize("model_type", sorted(ROWS))
 @settings(max_examples=30, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
@@ -69,7 +69,7 @@ def test_mutated_configs(model_type, data):
     check(config)
 
 
-@pytest.mark.some(80)
+@pytest.mark.some(20)
 @pytest.mark.parametrize("model_type", sorted(ROWS))
 def test_missing_fields_and_empty_configs(model_type):
     config = richest(model_type)

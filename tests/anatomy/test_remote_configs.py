@@ -65,7 +65,7 @@ def remote_classes():
 RECORDS = _records()
 
 
-@pytest.mark.some(5)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("model_type", TYPES)
 @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
@@ -77,7 +77,7 @@ def test_mutated_configs(model_type, data):
     check(config)
 
 
-@pytest.mark.some(5)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("model_type", TYPES)
 def test_every_field_missing_or_wrong(model_type):
     config = RECORDS[model_type].config

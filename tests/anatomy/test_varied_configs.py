@@ -13,7 +13,7 @@ def kinds():
     return varied.all_kinds()
 
 
-@pytest.mark.some(40)
+@pytest.mark.some(8)
 @pytest.mark.parametrize("name", varied.read())
 def test_every_variation_is_read_as_the_file_has_it(name, kinds):
     meant = f"where that is meant, `python -m tests.golden.varied` writes them anew; `--of {name}` tells each"

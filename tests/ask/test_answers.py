@@ -80,16 +80,17 @@ def test_the_answer_is_the_first_sentence_and_the_command_the_last(ask):
     assert "\x1b" not in out
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("program", "asked", "words"),
     [
         ("vllm", ("--kv", "fp8"), ("vllm serve Qwen/Qwen3-8B ", " --kv-cache-dtype fp8_e4m3")),
-        ("vllm", ("--users", 4), ("vllm serve Qwen/Qwen3-8B --max-model-len 8192 ",)),
-        ("llama.cpp", ("--kv", "q4_0"), (" -c 8192 ", " -fa on -ctk q4_0 -ctv q4_0 --parallel 1")),
         ("llama.cpp", ("--kv", "q8_0", "--users", 3), (" -c 24576 ", " -ctk q8_0 -ctv q8_0 --parallel 3")),
+        ("vllm", ("--users", 4), ("vllm serve Qwen/Qwen3-8B --max-model-len 8192 ",)),
         ("ollama", ("--kv", "q8_0", "--users", 2), (
             "OLLAMA_CONTEXT_LENGTH=8192 OLLAMA_FLASH_ATTENTION=1 OLLAMA_KV_CACHE_TYPE=q8_0 OLLAMA_NUM_PARALLEL=2 ollama serve",
         )),
+        ("llama.cpp", ("--kv", "q4_0"), (" -c 8192 ", " -fa on -ctk q4_0 -ctv q4_0 --parallel 1")),
     ],
 )  # fmt: skip
 def test_what_is_pasted_takes_no_more_than_was_told(ask, program, asked, words):
@@ -186,6 +187,7 @@ def test_what_is_published_in_few_bits_is_not_packed_again(ask_json):
     }
 
 
+@pytest.mark.full
 def test_what_lists_one_of_each_work_for_the_wish(ask_json, ask):
     told = ask_json("what", "--gpu", "rtx-3060-12gb")
     names = [row["model"] for row in told["models"]]

@@ -9,6 +9,7 @@ from tests.few import PACKED, SMALL, TEXT
 PARTS = ("weights", "adapters", "kv_cache", "kv_padding", "state", "activations", "gradients", "optimizer", "overhead")
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("asked", [(), ("--phase", "lora"), ("--users", "4", "--program", "vllm")])
 def test_a_total_is_told_with_what_it_is_made_of(ask_json, macro, asked):
     told = ask_json("fits", TEXT, "--gpu", "h100-sxm", *asked)
@@ -19,6 +20,7 @@ def test_a_total_is_told_with_what_it_is_made_of(ask_json, macro, asked):
     assert all(best[f"{part}_bytes"] for part in (PARTS[6:8] if asked[:1] == ("--phase",) else PARTS[2:3]))
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("phase", "words"),
     [
@@ -36,6 +38,7 @@ def test_a_training_says_what_nobody_chose(ask_json, ask, phase, words):
     assert "every layer recomputed (gradient checkpointing)" in first  # in the sentence itself
 
 
+@pytest.mark.full
 def test_a_trainer_that_recomputes_nothing_is_told_so(ask_json, ask):
     asked = ("fits", SMALL, "--gpu", "h100-sxm", "--phase", "lora", "--program", "transformers")
     assert ask_json(*asked)["best"]["checkpointing"] == "none"
@@ -44,6 +47,7 @@ def test_a_trainer_that_recomputes_nothing_is_told_so(ask_json, ask):
     assert "checkpointing" not in ask_json("fits", SMALL, "--gpu", "h100-sxm")["best"]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("asked", "words", "is_cut"),
     [
@@ -60,6 +64,7 @@ def test_a_reason_is_in_the_words_of_its_table_and_not_of_sql(ask, asked, words,
     assert words in out and is_cut not in out
 
 
+@pytest.mark.full
 def test_a_mix_that_nobody_described_is_told_in_the_next_one_above_it(ask_json, ask):
     """The best of all that fit is another file: who loads UD-Q4_K_XL was told Q8_0, and Yes."""
     for name, above in (("UD-Q4_K_XL", "gguf-q5_k_m"), ("UD-Q5_K_XL", "gguf-q6_k"), ("UD-IQ2_M", "gguf-q3_k_m")):

@@ -80,6 +80,7 @@ def test_files_of_gguf_are_told_in_llama_cpp_alone_and_another_program_by_the_or
     assert trained["model"] == TEXT and "what is trained is the original" in trained["taken"]
 
 
+@pytest.mark.full
 def test_what_a_model_sees_with_is_a_second_file_of_gguf_and_counted(ask_json, held, folder):
     told, whole = (ask_json("fits", name, *CARD, "--format", "Q4_K_M")["formats"][0] for name in (GGUF, SEEING))
     assert told["total_bytes"] == whole["total_bytes"]

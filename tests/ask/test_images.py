@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.few import COPIES, SEEING, TEXT
 
 
@@ -29,6 +31,7 @@ def test_the_command_of_vllm_names_as_many_images_as_are_counted(ask_json):
     assert '{"image": 0, "video": 0}' in alone and '{"image": 2, "video": 0}' in seeing
 
 
+@pytest.mark.full
 def test_no_command_is_pasted_that_runs_text_alone(ask_json):
     told = ask_json("fits", SEEING, "--gpu", "rtx-4090", "--images", "1")
     assert told["commands"]
@@ -36,6 +39,7 @@ def test_no_command_is_pasted_that_runs_text_alone(ask_json):
     assert not any("text-generation" in line["command"] for line in told["commands"])
 
 
+@pytest.mark.full
 def test_a_person_is_told_what_was_counted(ask):
     _status, out, _problem = ask("fits", SEEING, "--gpu", "rtx-4090")
     assert "Counted with text alone" in out and "--images 1" in out
@@ -61,16 +65,19 @@ def test_bad_questions_about_images(ask):
         assert status == 2 and said in " ".join(problem.split()), (more, problem)
 
 
+@pytest.mark.full
 def test_a_file_of_gguf_is_answered_with_the_second_one_that_sees(ask_json):
     own, copy = (ask_json("fits", name, "--gpu", "rtx-4090", "--images", "1") for name in (SEEING, COPIES[0]))
     assert total(own) == total(copy) and {row["engine_id"] for row in copy["formats"]} == {"llama.cpp"}
 
 
+@pytest.mark.full
 def test_images_that_fill_the_context_are_no_answer(ask):
     status, out, _problem = ask("fits", SEEING, "--gpu", "rtx-4090", "--images", "40", "--context", "8k")
     assert status == 3 and "more than the context" in out
 
 
+@pytest.mark.full
 def test_llama_cpp_makes_an_image_smaller_before_it_reads_it(ask):
     """4,096 tokens at most of Qwen's; the processor of Transformers would make 16,384 of this one."""
     asked = ("fits", SEEING, "--gpu", "rtx-4090", "--images", "1", "--image-size", "4096x4096", "--context", "8k")
@@ -80,6 +87,7 @@ def test_llama_cpp_makes_an_image_smaller_before_it_reads_it(ask):
     assert status == 3 and "16384 tokens, more than the context" in out
 
 
+@pytest.mark.full
 def test_a_training_of_what_sees_says_that_it_counts_text_alone(ask, ask_json):
     """A LoRA of Qwen2.5-VL on a card of 32 GB was a plain Yes, and ran out of memory with pictures of 512 × 512 pixels."""
     for more in (("--phase", "lora"), ("--objective", "dpo")):

@@ -47,6 +47,7 @@ def test_what_other_programs_hold_is_not_free(tool, ask_json, ask):
     assert ask_json("fits", TEXT, "--format", "Q8_0", "--empty")["verdict"] == "fits"
 
 
+@pytest.mark.full
 def test_all_like_cards_are_asked_where_one_is_too_small(tool, ask_json):
     tool("nvidia-smi", "NVIDIA GeForce RTX 3090, 24576, 24259, [N/A]\nNVIDIA GeForce RTX 3090, 24576, 20000, [N/A]")
     one = ask_json("fits", SMALL, "--format", "Q8_0")
@@ -65,6 +66,7 @@ def test_of_unlike_cards_the_largest_is_asked_and_the_others_named(tool, ask_jso
     ]
 
 
+@pytest.mark.full
 def test_a_card_that_nobody_described_is_its_memory(tool, ask_json):
     tool("nvidia-smi", "NVIDIA GeForce RTX 9090, 49152, 48000, [N/A]")
     told = ask_json("fits", TEXT)
@@ -85,6 +87,7 @@ def test_a_card_that_does_not_say_its_memory_is_known_by_its_name(tool, ask_json
     assert ask_json("what", "--limit", 1)["card"]["gpu_id"] == "gb10"
 
 
+@pytest.mark.full
 def test_a_slice_is_no_card(tool, ask):
     tool("nvidia-smi", "NVIDIA A100-SXM4-40GB, 40960, 40338, Enabled")
     status, _, err = ask("fits", TEXT)
@@ -93,6 +96,7 @@ def test_a_slice_is_no_card(tool, ask):
     assert ask("fits", TEXT)[0] == 0
 
 
+@pytest.mark.full
 def test_a_driver_from_before_slices(tool, ask_json):
     tool("nvidia-smi", "Tesla V100-SXM2-32GB, 32768, 32510", unless="mig.mode.current")
     assert ask_json("fits", TEXT)["card"]["gpu_id"] == "v100-sxm2-32gb"
@@ -156,6 +160,7 @@ def test_the_tools_are_asked_only_where_no_card_is_named(tool, ask):
     assert ask("fits", TEXT, "--gpu", "rtx-4090")[0] == 0
 
 
+@pytest.mark.full
 def test_an_amount_of_memory_is_of_several_cards_too(ask, ask_json):
     """Four rebuilt cards of 48 GB: no name has them."""
     told = ask_json("fits", LARGE, "--free", "4x47.2GiB", "--format", "bf16")

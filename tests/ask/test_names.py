@@ -64,6 +64,7 @@ def test_a_name_of_a_quantisation_is_its_model_and_its_format(macro, name):
     assert macro("SELECT model_id, dtype_id FROM repository_of($1)", name) == [(TEXT, NAMES[name])]
 
 
+@pytest.mark.full
 def test_gpt_oss_of_ollama_is_counted_with_all_beside_its_experts_in_16_bits(macro, ask_json):
     """gpt-oss:20b is a file of 13.8 GB, and llama.cpp's own of 12.1: told as the latter, it fitted where it did not."""
     (said,) = macro("SELECT model_id, dtype_id, beyond_bytes FROM repository_of('gpt-oss:20b')")
@@ -79,6 +80,7 @@ def test_gpt_oss_of_ollama_is_counted_with_all_beside_its_experts_in_16_bits(mac
     assert "holds up to 1.6 GiB more than gguf-mxfp4" in tagged["taken"]
 
 
+@pytest.mark.full
 def test_a_file_of_ollama_larger_than_its_format_is_told_with_what_it_holds_more(macro, ask_json):
     """qwen3:8b is listed with 5.2 GB, which is 5.25 at most; Q4_K_M of llama.cpp holds 5.02."""
     (said,) = macro("SELECT dtype_id, beyond_bytes FROM repository_of('qwen3:8b')")
@@ -114,6 +116,7 @@ def test_experts_of_gpt_oss_stay_in_mxfp4_whatever_a_file_is_called(macro, said,
     assert macro("SELECT model_id, dtype_id FROM repository_of($1)", said) == [(EXPERTS, dtype)]
 
 
+@pytest.mark.full
 def test_with_ollama_a_name_alone_is_its_tag(macro, ask_json):
     assert macro("SELECT model_id, dtype_id FROM repository_of('ollama run bge-m3')") == [("BAAI/bge-m3", "fp16")]
     assert ask_json("fits", "bge-m3", "--gpu", "rtx-4090", "--program", "ollama")["formats"][0]["dtype_id"] == "fp16"
@@ -212,6 +215,7 @@ def test_a_plus_in_a_name_adds_no_card():
     ]
 
 
+@pytest.mark.full
 def test_a_size_needs_no_unit_and_one_that_was_never_sold_is_asked_by_its_memory(ask_json, ask):
     assert ask_json("fits", TEXT, "--gpu", "A100 80")["card"]["gpu_id"].endswith("80gb")
     assert ask_json("fits", TEXT, "--gpu", "4050")["card"]["gpu_id"] == "rtx-4050-laptop"

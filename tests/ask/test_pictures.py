@@ -51,7 +51,7 @@ def placed(told):
     }
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("asked", "made", "words"),
     [
@@ -78,6 +78,7 @@ def test_larger_pictures_take_more_in_training_too(ask_json):
     assert small.keys() == large.keys() and all(small[name] < large[name] for name in small)
 
 
+@pytest.mark.full
 def test_diffusers_may_be_named_and_what_others_hold_is_not_known(ask_json, ask):
     assert placed(ask_json("fits", PIPELINE, *CARD, "--program", "diffusers 0.42")) == placed(
         ask_json("fits", PIPELINE, *CARD)
@@ -107,6 +108,7 @@ def test_what_is_no_part_of_the_question_is_not_passed_over(ask, model, asked, s
     assert status == 2 and not out and said in " ".join(problem.split())
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("phase", [(), ("--phase", "lora")])
 def test_a_card_before_ampere_is_told_in_fp16(ask_json, ask, folder, phase):
     """As diffusers is used there (torch_dtype=torch.float16): bf16, in which it was asked alone, has no answer on it."""
@@ -127,6 +129,7 @@ def test_what_is_packed_has_the_rest_in_fp16_there(ask_json):
     assert {(row["denoiser_dtype_id"], row["dtype_id"]) for row in told["placements"]} == {("nf4", "fp16")}
 
 
+@pytest.mark.full
 def test_where_fp16_is_not_known_either_the_reason_is_its_own(ask_json):
     told = ask_json("fits", PIPELINE, "--gpu", "v100-sxm2-32gb")
     assert told["verdict"] is None and "below compute capability 7.5 is not settled" in told["reason"]

@@ -35,6 +35,7 @@ def test_several_cards_train_by_copies_as_it_was_counted(ask_json):
     assert told["preferred"]["gpu_count"] == 2 and told["preferred"]["unknown_reason"] is None
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("more", "status", "said"),
     [
@@ -54,12 +55,14 @@ def test_what_cannot_be_asked_says_what_can(ask, more, status, said):
     assert found == status and said in " ".join((out + error).split())
 
 
+@pytest.mark.full
 def test_a_release_that_only_the_objective_was_counted_in_is_answered(ask_json):
     """TRL 1.8's own loss for supervised training is not described; that of its DPO is."""
     told = ask_json(*SAID, "dpo", "--program", "trl 1.8")
     assert told["verdict"] == "fits" and told["preferred"]["holds_for"] == "TRL 1.8.0 to 1.13.0"
 
 
+@pytest.mark.full
 def test_another_program_is_not_told_as_trl(ask_json):
     """With the defaults of LLaMA-Factory the reason spoke of a loss that nobody had named."""
     told = ask_json(*SAID, "dpo", "--program", "llama-factory")

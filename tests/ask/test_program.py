@@ -17,6 +17,7 @@ def test_a_program_answers_with_its_engine_its_context_and_its_versions(ask_json
     assert "Holds for Ollama 0.30 to 0.33" in ask("fits", TEXT, *CARD, "--program", "Ollama")[1]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("card", "tokens", "words"),
     [
@@ -39,6 +40,7 @@ def test_ollama_takes_its_context_by_the_memory_of_all_cards(ask_json, ask, card
     assert words in " ".join(ask("fits", TEXT, *card, "--program", "ollama 0.30", "--format", "Q4_K_M")[1].split())
 
 
+@pytest.mark.full
 def test_a_context_that_is_said_is_nobodys_default(ask_json, ask):
     asked = ("fits", TEXT, *CARD, "--program", "ollama", "--context", "4096")
     assert ask_json(*asked)["best"]["context_tokens"] == 4096 and "own default from" not in ask(*asked)[1]
@@ -46,6 +48,7 @@ def test_a_context_that_is_said_is_nobodys_default(ask_json, ask):
     assert ask_json("fits", TEXT, *CARD, "--program", "vllm")["use"]["own_context"] is None
 
 
+@pytest.mark.full
 def test_a_plan_and_a_draft_take_ollamas_context_too(ask_json, ask):
     plans = ask_json("plan", TEXT, "--gpu", "rtx-3060-12gb", "--program", "ollama", "--limit", "20")["cards"][0][
         "plans"
@@ -58,6 +61,7 @@ def test_a_plan_and_a_draft_take_ollamas_context_too(ask_json, ask):
     assert drafted["drafted"]["context_tokens"] == 32768
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("asked", ["vllm 0.19", "vllm==0.19.1", "vLLM v0.19", "vllm@0.19"])
 def test_a_version_is_said_as_people_write_it(ask_json, asked):
     told = ask_json("fits", TEXT, *CARD, "--program", asked, "--context", "4096", "--format", "bf16")
@@ -75,7 +79,7 @@ def test_a_training_takes_the_programs_recipe(ask_json):
     )
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize(("program", "dtype"), [("llama-factory", "fp32"), ("trl", "fp32"), ("ms-swift", "bf16")])
 def test_a_training_is_in_the_programs_own_format(ask_json, folder, program, dtype):
     """LLaMA-Factory casts what it trains to fp32: told in bf16, half of what it takes "fitted"."""
@@ -87,6 +91,7 @@ def test_a_training_is_in_the_programs_own_format(ask_json, folder, program, dty
     assert ask_json("fits", SMALL, "--gpu", "h100-sxm", *asked)["best"]["dtype_id"] == "bf16"
 
 
+@pytest.mark.full
 def test_parts_on_several_cards_are_in_fp32_where_bf16_is_on(ask_json, program="ms-swift"):
     """Accelerate's FSDP2 and DeepSpeed keep fp32 of what is trained: 16 bytes of a parameter, and not 8 as on one card."""
     one, eight = (
@@ -98,6 +103,7 @@ def test_parts_on_several_cards_are_in_fp32_where_bf16_is_on(ask_json, program="
     assert eight["total_bytes"] > 2 * 8.19e9 and one["total_bytes"] < 12 * 8.19e9
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("options", "words"), [((), "fp32 masters of what is trained"), (("--program", "axolotl"), "AdamW")]
 )
@@ -121,6 +127,7 @@ def test_a_reason_names_no_argument_of_lora():
     assert words.plain(reason) == "With a dropout of 0 it trains, and with adapters on attention alone"
 
 
+@pytest.mark.full
 def test_a_trainer_without_a_context_of_its_own_says_what_was_counted(ask):
     out = " ".join(ask("fits", TEXT, "--gpu", "h100-sxm", "--phase", "lora", "--program", "ms-swift")[1].split())
     assert "at 2,048 tokens" in out
@@ -161,6 +168,7 @@ def test_a_version_that_lacks_the_models_class_says_from_which_it_is_there(ask):
     assert ended == 3 and "0.7.3" in said and "from 0.8.4 on" in said and "None" not in said
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("model", "program", "words"),
     [(TEXT, "mlx", "MLX runs on CUDA too"), (EXPERTS, "transformers", "no source in the book says")],
@@ -171,6 +179,7 @@ def test_a_program_that_has_no_format_here_says_why(ask, model, program, words):
     assert status == 3 and words in said
 
 
+@pytest.mark.full
 def test_a_build_of_llama_cpp_is_told_from_where_on_its_masks_are_small(ask_json, ask):
     told = ask_json("fits", TEXT, *CARD, "--program", "llama.cpp b9500")
     assert told["verdict"] == "fits" and told["formats"][0]["holds_for"] == "llama.cpp b9410 to b11258"
@@ -178,13 +187,14 @@ def test_a_build_of_llama_cpp_is_told_from_where_on_its_masks_are_small(ask_json
     assert status == 3 and "builds before b9410 made the mask" in " ".join((said + error).split())
 
 
+@pytest.mark.full
 def test_a_context_that_is_not_the_programs_own_is_not_said_to_be(ask):
     own, none = (ask("fits", TEXT, *CARD, "--program", program)[1] for program in ("llama-cpp-python", "koboldcpp"))
     assert "what was not said is its own default." in own and "at 512 tokens" in " ".join(own.split())
     assert "but for the context: it has none that a source tells." in " ".join(none.split())
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "program", ["vllm", "sglang", "llama.cpp", "ollama", "lm-studio", "koboldcpp", "transformers", "mlx-lm"]
 )
@@ -194,6 +204,7 @@ def test_every_program_of_inference_is_answered_without_a_format(ask_json, progr
     assert told["verdict"] == "fits" and len(told["formats"]) > 2
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("name", "program", "said"),
     [
@@ -215,6 +226,7 @@ def test_a_name_in_a_format_of_another_program_is_asked_in_the_formats_of_the_on
     assert told["formats"] and "gguf-q4_k_m" not in {row["dtype_id"] for row in told["formats"] if program == "vllm"}
 
 
+@pytest.mark.full
 def test_a_name_in_a_format_that_the_program_runs_is_asked_in_it(ask_json):
     told = ask_json("fits", "qwen3:8b", *CARD, "--program", "ollama")
     assert [row["dtype_id"] for row in told["formats"]] == ["gguf-q4_k_m"] and "No source" not in told["taken"]

@@ -118,6 +118,7 @@ def test_the_cache_of_a_server_is_compared_by_the_token(ask_json, log):
     }
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("said", "held_in"), [("auto", "bf16"), ("fp8", "fp8"), ("fp8_e4m3", "fp8")])
 def test_the_format_of_the_cache_is_the_one_that_the_log_names(ask_json, log, said, held_in):
     """Compared in 16 bits a cache in 8 was "81 % too large", and the row for the measurements said bf16."""
@@ -249,6 +250,7 @@ def test_of_several_loads_one_is_told_as_a_whole(ask_json, log):
     assert all(abs(row["difference"]) < 0.01 for row in told["components"])
 
 
+@pytest.mark.full
 def test_weights_of_a_log_that_drafts_with_prediction_layers_have_them(ask_json, log):
     asked = ("--format", "bf16", "--context", "8192", "--log")
     loaded = "Model loading took 8.81 GiB memory and 12.1 seconds\n"
@@ -324,6 +326,7 @@ def test_a_log_that_does_not_name_its_model_asks_for_it(ask, log):
     assert status == 2 and "does not name its model" in " ".join(error.split())
 
 
+@pytest.mark.full
 def test_slots_with_a_cache_each_are_so_many_sequences(ask_json, log):
     """n_ctx is of all slots together: taken for one sequence it was beyond what the model reads, and the log refused."""
     text = (

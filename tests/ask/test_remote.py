@@ -121,6 +121,7 @@ def test_it_is_fetched_once_and_then_asked_after_once_a_day(server, ask):
     assert server.asked[2:] == [("manifest.json", None, 304)]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("tables_url", ["", "{address}/releases/data-{data_version}/"])
 def test_the_address_of_a_site_is_enough(server, ask, tables_url):
     """As people have it before them: its manifest says where the tables of this release lie."""
@@ -176,7 +177,7 @@ def test_without_an_answer_the_copy_says_how_old_it_is(server, ask):
     assert "does not answer" in out and out.startswith("Yes:")
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("faults", "said"),
     [
@@ -233,6 +234,7 @@ def test_another_schema_is_refused_before_it_is_fetched(server, ask, version, sa
     assert [name for name, _, _ in server.asked] == ["manifest.json"]
 
 
+@pytest.mark.full
 def test_a_minor_schema_is_no_matter(server, ask):
     publish(server, schema_version="1.7.0")
     assert ask("fits", TEXT, "--gpu", "rtx-4090", "--data", server.address)[0] == 0

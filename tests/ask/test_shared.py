@@ -35,6 +35,7 @@ def test_other_words_are_told_which_there_are(said):
         shared.way_of(said)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("options", "asked"),
     [
@@ -107,6 +108,7 @@ def test_what_does_not_go_together_says_why(ask, said, reason):
     assert status == 2 and reason in " ".join(told.split())
 
 
+@pytest.mark.full
 def test_a_program_of_which_nobody_told_it_is_not_known(ask):
     status, out, _ = ask("fits", TEXT, "--gpu", "2xh100-sxm", "--phase", "lora", "--program", "unsloth", "--sharding", "zero2")  # fmt: skip
     words = " ".join(out.split())

@@ -60,6 +60,7 @@ def test_who_hears_is_told_by_seconds(ask, ask_json, value):
     assert ask_json("fits", HEARS, *CARD, "--context", "512")["formats"]
 
 
+@pytest.mark.full
 def test_sound_of_a_prompt_is_part_of_its_context(ask_json, value):
     assert "sounds" not in ask_json("fits", LISTENS, *CARD)  # it is asked by tokens, as it reads text too
     (row, *_) = ask_json("fits", LISTENS, *CARD, "--seconds", "60")["sounds"]
@@ -88,6 +89,7 @@ def test_what_makes_no_sense_is_said(ask, given, words):
     assert status == 2 and words in " ".join(err.split())
 
 
+@pytest.mark.full
 def test_of_several_cards_one_is_told_and_that_is_said(ask):
     one, two = (
         " ".join(ask("fits", SPEAKS, "--gpu", card)[1].split()) for card in ("rtx-3060-12gb", "2x rtx-3060-12gb")
@@ -100,6 +102,7 @@ def test_a_format_that_was_not_counted_has_a_reason(ask):
     assert status == 3 and "counted in 32 bits" in " ".join(out.split())
 
 
+@pytest.mark.full
 def test_sound_that_is_too_long_is_said_to_be_so(ask, monkeypatch):
     """Not that other formats were not counted."""
     from pipeline.ask import sounds

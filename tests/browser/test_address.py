@@ -16,7 +16,7 @@ WRONG = (
 )  # fmt: skip
 
 
-@pytest.mark.some(8)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("asked", WRONG)
 def test_a_wrong_value_is_told_and_changes_nothing(open_page, asked):
     page = open_page(f"matrix/?{asked}")
@@ -44,7 +44,7 @@ def test_several_wrong_values_are_one_sentence(open_page):
     assert said.count(TOLD) == 1 and said.endswith("What the fields show is used instead.")
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("asked", "field", "value"),
     [
@@ -102,7 +102,7 @@ def own_engine(dtype, engine):
     return change
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize("own", ["vllm", "transformers"])
 def test_a_format_by_its_id_is_that_of_its_own_engine(other_world, own):
     page = other_world(own_engine("bf16", own), "matrix/?dtype=bf16")
@@ -111,6 +111,7 @@ def test_a_format_by_its_id_is_that_of_its_own_engine(other_world, own):
     assert fields_of_calculator(page) == ("bf16", "")
 
 
+@pytest.mark.full
 def test_a_format_by_its_id_is_what_the_card_runs(other_world):
     """vLLM has no kernels for Apple's GPUs here."""
     page = other_world(own_engine("bf16", "vllm"), "matrix/?dtype=bf16&gpu=m4-max-128gb")
@@ -140,6 +141,7 @@ def test_formats_of_several_engines_are_told_with_their_own(site_url, open_page)
     assert all(len(row) == 3 and row[2] for row in world["dtypes"])
 
 
+@pytest.mark.full
 def test_the_comparison_tells_what_it_does_not_know(open_page):
     page = open_page("compare/?gpus=rtx-4090,nope,L40S&x=1")
     told = page.locator("#compare p[role=status]")
@@ -159,6 +161,7 @@ def test_the_list_of_models_reads_its_address(open_page):
     assert not page.locator("#refused").is_visible()
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("only", ["fits", "several"])
 def test_what_fits_mine_waits_for_a_card(open_page, only):
     page = open_page(f"matrix/?only={only}")

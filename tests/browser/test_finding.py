@@ -58,8 +58,9 @@ def test_what_people_type_opens_what_they_mean(open_page, real_index):
     assert not wrong, "\n".join(wrong)
 
 
-def test_every_model_is_first_for_its_own_id_in_any_letters(open_page, real_index):
-    ids = [i for i in real_index["models"][::7] if "\\u" not in i]
+@pytest.mark.parametrize("every", [50, pytest.param(7, marks=pytest.mark.full)])
+def test_every_model_is_first_for_its_own_id_in_any_letters(open_page, real_index, every):
+    ids = [i for i in real_index["models"][::every] if "\\u" not in i]
     found = open_page("about/").evaluate(ANSWER, [real_index, [i.upper() for i in ids]])
     plain = lambda path: path.lower().partition("~~")[0].strip("/")  # noqa: E731  (two ids may differ by their capitals alone)
     wanted = [plain(f"models/{real_index['paths'].get(str(real_index['models'].index(i)), i)}") for i in ids]
@@ -69,6 +70,7 @@ def test_every_model_is_first_for_its_own_id_in_any_letters(open_page, real_inde
     assert not wrong, wrong[:5]
 
 
+@pytest.mark.full
 def test_a_search_takes_less_than_a_blink(open_page, real_index):
     """Each letter of a query over all names; a generous limit, since other jobs share the machine."""
     took = open_page("about/").evaluate(
@@ -124,7 +126,7 @@ def box(page):
     return page.locator(".md-search__input")
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("typed", "opened"),
     [
@@ -144,6 +146,7 @@ def test_enter_opens_the_first_however_fast_it_is_pressed(open_page, site_url, t
     page.wait_for_url(site_url + opened)
 
 
+@pytest.mark.full
 def test_what_is_pasted_is_searched_too(open_page, site_url):
     page = open_page("about/")
     box(page).fill("camel coder")
@@ -151,6 +154,7 @@ def test_what_is_pasted_is_searched_too(open_page, site_url):
     page.wait_for_url(f"{site_url}models/acme/CamelCoder.2-405B/")
 
 
+@pytest.mark.full
 def test_enter_with_nothing_found_stays(open_page, site_url):
     page = open_page("about/")
     box(page).fill("zzzzqqqq")
@@ -171,6 +175,7 @@ FILTERED = [("alpha 7b", ["acme/Alpha-7B-Instruct"]), ("alpha7b", ["acme/Alpha-7
             ("camel coder.2", ["acme/CamelCoder.2-405B"]), ("30b a3b", ["acme/Beta-MoE-30B-A3B"])]  # fmt: skip
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("typed", "names"), FILTERED)
 def test_the_matrix_and_the_list_of_models_read_a_name_alike(open_page, typed, names):
     front = open_page("matrix/")

@@ -222,6 +222,7 @@ def test_an_unknown_word_is_refused(book):
     cursor.close()
 
 
+@pytest.mark.full
 def test_the_rows_that_a_name_is_looked_up_in_stand_in_the_order_of_their_joins(book):
     """In any other the text would vary from build to build."""
     module = Mirror(book).module()

@@ -107,6 +107,7 @@ def test_a_row_says_how_fast_it_is_at_most_by_the_rule_of_speed_on(open_page):
     expect(page.locator("#window td.speed")).to_have_count(0)
 
 
+@pytest.mark.full
 def test_what_is_known_of_the_card_itself(open_page):
     about = open_page("?gpu=rtx-3060-12gb").locator("#window .about")
     expect(about).to_contain_text("11.6 GiB for a program · 1,008 GB/s · list price 329 USD at launch, 2022-10")
@@ -132,6 +133,7 @@ def test_windows_and_a_desktop_change_every_verdict_as_in_the_calculator(open_pa
     assert "Windows" not in answer(open_page("?gpu=l40s&system=windows"))
 
 
+@pytest.mark.full
 def test_a_row_leads_to_the_cards_that_hold_it(open_page):
     page = open_page("?gpu=rtx-3060-12gb&system=windows&context=2048")
     # the system that was chosen goes along, to a model's page as well
@@ -160,6 +162,7 @@ def test_what_misses_says_by_how_much_and_how_it_still_runs(open_page):
     assert "reads 32k tokens at most" in page.locator(MISS, has_text="Alpha").inner_text()
 
 
+@pytest.mark.full
 def test_a_shorter_context_that_fits_is_told(open_page, site_url):
     def smaller(route):
         world = route.fetch().json()
@@ -200,7 +203,7 @@ def test_every_choice_is_in_the_address_and_comes_back(open_page, site_url):
     assert answer(again) == said and names(again) == rows == ["Alpha-7B-Instruct"]
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "asked",
     ["gpu=rtx-9999", "count=3", "count=abc", "want=fly", "context=7000", "context=-1", "context=1e999", "sort=zz", "zz=1", "__proto__=1", "system=os2", "free=lots"],
@@ -215,6 +218,7 @@ def test_a_wrong_value_is_told_and_the_usual_is_taken(open_page, asked):
     assert asked not in page.url
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("asked", "field", "value"),
     [("gpu_id=L40S", "gpu", "l40s"), ("context_tokens=32k", "context", "32768"), ("gpu_count=2", "count", "2")],
@@ -225,6 +229,7 @@ def test_the_address_may_say_it_as_sql_does(open_page, asked, field, value):
     assert not page.locator("#window .told").is_visible()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("asked", ["phase=lora&gpu=l40s", "dtype=bf16", "cards=all", "sort=need+up", "task=zz"])
 def test_addresses_of_the_old_front_page_open_the_matrix(open_page, site_url, asked):
     page = open_page("about/")
@@ -254,6 +259,7 @@ def drawn_with(open_page, site_url):
     return open_
 
 
+@pytest.mark.full
 def test_the_card_is_guessed_in_the_page_and_may_be_refused(drawn_with):
     page = drawn_with("ANGLE (NVIDIA, NVIDIA GeForce RTX 4090 (0x00002684) Direct3D11 vs_5_0 ps_5_0, D3D11)")
     assert answer(page).startswith("On RTX 4090") and "told to nobody" in page.locator("#window .guess").inner_text()
@@ -265,6 +271,7 @@ def test_the_card_is_guessed_in_the_page_and_may_be_refused(drawn_with):
     assert page.evaluate("localStorage.getItem('almanac:gpu')") in (None, "")
 
 
+@pytest.mark.full
 def test_a_card_that_was_chosen_is_not_guessed_over(drawn_with):
     page = drawn_with("NVIDIA GeForce RTX 4090/PCIe/SSE2", "?gpu=l40s")
     assert answer(page).startswith("On L40S") and not page.locator("#window .guess").is_visible()
@@ -278,7 +285,7 @@ LIST = [
 ]  # fmt: skip
 
 
-@pytest.mark.some(5)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("text", "found"),
     [
@@ -315,6 +322,7 @@ def test_the_first_answer_is_within_five_tabs(open_page):
     assert seen == ["count", "gpu", "want", "context"]
 
 
+@pytest.mark.full
 def test_a_keyboard_has_the_first_answer_within_five_tabs(open_page):
     """From the top of the page: the skip link, then the sentence; what is typed in a list chooses the card."""
     page = open_page()
@@ -330,6 +338,7 @@ def test_a_keyboard_has_the_first_answer_within_five_tabs(open_page):
     assert answer(page).startswith("On RTX 4090")
 
 
+@pytest.mark.full
 def test_arrows_go_from_cell_to_cell(open_page):
     page = open_page("?gpu=rtx-4090")
     page.wait_for_selector("#window[data-whole]")
@@ -354,6 +363,7 @@ def test_a_training_says_how_many_cards_hold_it_where_none_that_is_published_doe
     assert "no " not in miss.locator("b").first.inner_text()
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("width", [1440, 390])
 def test_the_answer_is_in_sight_without_scrolling(open_page, width):
     page = open_page("?gpu=rtx-4090", width=width, height=900 if width > 400 else 844)
@@ -363,6 +373,7 @@ def test_the_answer_is_in_sight_without_scrolling(open_page, width):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("width", [1440, 390])
 def test_the_legend_is_one_line_and_the_rest_is_folded(open_page, width):
     page = open_page("?gpu=rtx-4090", width=width)
@@ -378,6 +389,7 @@ def test_the_legend_is_one_line_and_the_rest_is_folded(open_page, width):
     expect(page.locator("#cells p")).to_contain_text("the margin of our error")
 
 
+@pytest.mark.full
 def test_without_scripts_the_list_is_of_a_common_card_and_what_scripts_draw_is_the_same(open_page):
     plain = open_page(java_script_enabled=False)
     row = "[r.querySelector('th').textContent, ...[...r.querySelectorAll('td')].map((c) => c.textContent)]"
@@ -414,6 +426,7 @@ def test_the_query_beside_the_list_is_folded_and_says_the_same(open_page):
     assert "gpu_id = 'rtx-4090'" in text and "max_context_tokens >= 16384" in text and "'gguf-q4_k_m'" in text
 
 
+@pytest.mark.full
 def test_a_click_on_a_model_carries_the_card_and_what_is_wanted(open_page):
     page = open_page("?gpu=rtx-4090&want=lora")
     page.locator(f"{ROW} th a").first.click()
@@ -426,6 +439,7 @@ def test_five_ways_lead_on(open_page):
     assert page.locator(".md-tabs__link").all_inner_texts() == ["Models", "GPUs", "Calculator", "How we know", "Data"]
 
 
+@pytest.mark.full
 def test_ten_thousand_works_are_answered_for_each_card(open_page, site_url):
     """As many works as there are models to come; how long it takes is for the benchmark to say."""
 

@@ -23,6 +23,7 @@ def test_the_matrix_answers_at_once(open_page):
     assert "%" in page.locator(f"{ROW} td.v-fits").first.inner_text()
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("typed", "found"),
     [("alpha", "acme/Alpha-7B-Instruct"), ("coder.2", "acme/CamelCoder.2-405B"), ("ACME moe", "acme/Beta-MoE-30B-A3B")],
@@ -35,6 +36,7 @@ def test_any_part_of_a_name_finds_it(open_page, typed, found):
     assert len(names(page)) == len(MODELS)
 
 
+@pytest.mark.full
 def test_my_card_comes_first_and_is_remembered(open_page, site_url):
     page = open_page("matrix/")
     page.locator("select[name=gpu]").select_option("rtx-4090")
@@ -84,6 +86,7 @@ def test_unknown_is_a_word_with_a_reason(open_page):
     )
 
 
+@pytest.mark.full
 def test_a_phase_that_is_none_leaves_the_opening_scenario(open_page):
     page = open_page("matrix/?phase=foo")
     assert "phase=foo" in page.locator("#note").inner_text()
@@ -97,6 +100,7 @@ def test_a_model_that_reads_less_answers_for_all_that_it_reads(open_page):
     assert not page.locator("#note").inner_text()
 
 
+@pytest.mark.full
 def test_what_the_address_asks_for_and_is_not_here_is_said(open_page):
     page = open_page("matrix/?gpu=rtx-9999&context=7000&dtype=bf16")
     note = page.locator("#note")
@@ -154,6 +158,7 @@ def test_a_phase_opens_with_what_it_is_usually_done_in(open_page):
     assert page.locator("select[name=context]").input_value() == "2048"
 
 
+@pytest.mark.full
 def test_a_pinned_card_comes_first_and_is_in_the_address(open_page, site_url):
     page = open_page("matrix/")
     page.get_by_label("Pin MI300X").click()
@@ -165,6 +170,7 @@ def test_a_pinned_card_comes_first_and_is_in_the_address(open_page, site_url):
     assert "MI300X" not in again.locator("#matrix thead th.g").first.inner_text()
 
 
+@pytest.mark.full
 def test_of_many_cards_only_those_in_sight_are_drawn(open_page):
     """Two hundred cards made of the six: every cell that is drawn is that of its own card, wherever one scrolls."""
     page = open_page("about/")
@@ -196,6 +202,7 @@ def many(scenarios):
     return scenarios
 
 
+@pytest.mark.full
 def test_a_cell_tells_what_stays_free(open_page, site_url):
     page = open_page("matrix/?find=alpha&gpu=rtx-4090")
     cell = page.locator(f"{ROW} td.v").first
@@ -243,6 +250,7 @@ def test_what_is_not_listed_is_answered_in_words(open_page):
     assert not page.locator("#nothing").is_visible()
 
 
+@pytest.mark.full
 def test_the_matrix_is_a_query_too(open_page):
     page = open_page("matrix/?gpu=l40s&phase=lora&context=512")
     page.get_by_text("As SQL").click()

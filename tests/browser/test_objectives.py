@@ -58,7 +58,7 @@ def of_sql(book, objective, model, said):
     return dict(zip([column[0] for column in result.description], row, strict=True))
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.parametrize(("objective", "model", "said"), ASKED)
 def test_a_training_on_preferences_is_the_same_in_the_browser(book, asked, objective, model, said):
     expected = of_sql(book, objective, model, said)
@@ -70,6 +70,7 @@ def test_a_training_on_preferences_is_the_same_in_the_browser(book, asked, objec
     }
 
 
+@pytest.mark.full
 def test_backwards_pairs_are_counted_and_none_is_promised_that_does_not_fit(book, asked):
     (capacity,) = book.execute("SELECT capacity_bytes FROM gpu WHERE gpu_id = 'h100-sxm'").fetchall()[0]
     wanted = {"objective_id": "dpo", "model_id": LARGE, "phase_id": "lora"}

@@ -31,7 +31,7 @@ PAGES = [
 ]
 
 
-@pytest.mark.some(3)
+@pytest.mark.full
 @pytest.mark.parametrize("typed", ["alpha", "7b", "instr", "Alpha-7B", "embed", "lph", "acme struct"])
 def test_search_finds_a_model_by_any_part_of_its_name(open_page, typed):
     page = open_page("about/")
@@ -43,6 +43,7 @@ def test_search_finds_a_model_by_any_part_of_its_name(open_page, typed):
     assert page.locator("h1").inner_text() == wanted.partition("/")[2]
 
 
+@pytest.mark.full
 def test_search_finds_part_of_a_camel_case_name(open_page):
     page = open_page("about/")
     page.locator(".md-search__input").click()
@@ -50,6 +51,7 @@ def test_search_finds_part_of_a_camel_case_name(open_page):
     page.locator(".md-search-result__link", has_text="acme/CamelCoder.2-405B").first.wait_for()
 
 
+@pytest.mark.full
 def test_a_model_page_answers_another_scenario(open_page):
     page = open_page(MODEL)
     table = page.locator("[data-matrix=inference]")
@@ -75,6 +77,7 @@ def test_the_first_table_is_what_the_scripts_would_draw(open_page):
     assert table.locator("tbody").inner_text() == before
 
 
+@pytest.mark.full
 def test_a_card_can_be_mine(open_page, site_url):
     page = open_page("gpus/h100-sxm/")
     page.get_by_role("button", name="Make this my card").click()
@@ -83,6 +86,7 @@ def test_a_card_can_be_mine(open_page, site_url):
     assert page.locator("select[name=gpu]").input_value() == "h100-sxm"
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("path", "rows"),
     [
@@ -126,7 +130,7 @@ def violations(page, what=None):
     ]
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("path", "width"),
     [
@@ -193,6 +197,7 @@ def test_a_card_says_what_it_does_not_run(open_page):
     assert open_page("gpus/rtx-4090/").locator("section[aria-labelledby=refused]").count() == 0
 
 
+@pytest.mark.full
 def test_on_paper_there_are_answers_and_no_controls(open_page):
     page = open_page(MODEL)
     page.emulate_media(media="print")
@@ -223,20 +228,22 @@ def shifts_of(page, address):
     return shifts if sum(value for value, _what in shifts) > 0.001 else []
 
 
-@pytest.mark.some(1)
-@pytest.mark.parametrize("width", [390, 1440])
-def test_nothing_jumps_while_a_page_comes_alive(open_page, site_url, width):
+@pytest.mark.parametrize(
+    ("width", "every"), [(390, 3), *(pytest.param(width, 1, marks=pytest.mark.full) for width in (390, 1440))]
+)
+def test_nothing_jumps_while_a_page_comes_alive(open_page, site_url, width, every):
     """Whatever scripts fill has its room before; what is not asked for is not shown first."""
     page = open_page("about/", width=width)
     # what a page does, it does each time: a machine that has much else to do may paint one half of it first
     jumped = {
         path: shifts
-        for path in ALIVE
+        for path in ALIVE[::every]
         if shifts_of(page, site_url + path) and (shifts := shifts_of(page, site_url + path))
     }
     assert not jumped
 
 
+@pytest.mark.full
 def test_the_search_index_waits_for_the_first_letter(open_page):
     page = open_page()
     asked = []

@@ -143,6 +143,7 @@ def test_techniques_are_those_of_techniques_for(book, asked):
         assert mine[2:] == [None if value is None else pytest.approx(value) for value in theirs[2:]]
 
 
+@pytest.mark.full
 def test_a_draft_is_that_of_drafted_on(book, asked):
     """The draft's rows are those of another model: here the model itself stands for it, which is too large."""
     code = "const [id, wanted] = more; return plan.drafted(own, own, wanted, id);"
@@ -167,6 +168,7 @@ def test_the_page_of_plans_leads_to_the_question_in_the_calculator(open_page, wi
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("width", [1440, 390])
 def test_published_speeds_are_told_row_by_row(open_page, width):
     """What was reported beside what is said; where nothing is said there is no number, and what a source says is text."""

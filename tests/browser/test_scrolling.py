@@ -33,6 +33,7 @@ def stands_still(page) -> float:
     return there
 
 
+@pytest.mark.full
 def test_the_wheel_turns_the_table_as_far_as_it_is_turned(long_page):
     page = long_page()
     assert page.evaluate("document.getElementById('matrix').scrollHeight") > 50_000
@@ -55,6 +56,7 @@ def test_a_key_turns_one_page(long_page, key):
     assert 0.5 * height < stands_still(page) <= height
 
 
+@pytest.mark.full
 def test_arrows_go_from_cell_to_cell_as_far_as_there_are_rows(long_page):
     page = long_page()
     page.locator(f"{ROW} th a").first.focus()

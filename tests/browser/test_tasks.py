@@ -58,7 +58,7 @@ class Hand:
         self.page.wait_for_selector('html[data-almanac="ready"]')
 
 
-@pytest.fixture(params=[1440, 390])
+@pytest.fixture(params=[pytest.param(1440, marks=pytest.mark.full), 390])
 def hand(open_page, request):
     width = request.param
     phone = {"has_touch": True, "is_mobile": True}
@@ -83,6 +83,7 @@ def test_b_a_model_on_two_cards_and_the_context_that_it_has_there(hand):
     assert hand.touched == 3
 
 
+@pytest.mark.full
 def test_c_how_long_a_sequence_lora_has_on_my_card(hand):
     hand.search("alpha 7b")
     hand.choose("gpu", "rtx-4090", "[data-controls=mine]")
@@ -99,6 +100,7 @@ def test_d_how_many_cards_a_model_needs_that_none_holds(hand):
     assert hand.touched == 2
 
 
+@pytest.mark.full
 def test_d_how_many_cards_training_every_weight_needs(hand):
     hand.search("camelcoder")
     hand.choose("gpu", "h100-sxm", "[data-controls=mine]")
@@ -108,6 +110,7 @@ def test_d_how_many_cards_training_every_weight_needs(hand):
     assert hand.touched == 3
 
 
+@pytest.mark.full
 def test_f_how_far_three_users_come_on_eight_cards(hand):
     hand.open("Calculator")
     page = hand.page
@@ -125,12 +128,14 @@ def test_f_how_far_three_users_come_on_eight_cards(hand):
     assert hand.touched - before == 5
 
 
+@pytest.mark.full
 def test_f_how_many_users_a_card_serves_at_once(hand):
     hand.search("alpha 7b")
     row = hand.page.locator("[data-cards] tbody tr", has_text="H100 SXM")
     assert int(row.locator("td").nth(2).inner_text()) > 10 and hand.touched == 1
 
 
+@pytest.mark.full
 def test_e_which_cards_hold_a_model_and_how_far_each_goes(hand):
     hand.search("30b a3b")
     rows = {
@@ -153,6 +158,7 @@ def test_i_all_that_fits_my_card_as_a_file(hand):
     assert "max_context_tokens gguf-q4_k_m" in lines[0] and len(lines) == 3 and hand.touched == 2
 
 
+@pytest.mark.full
 def test_k_how_far_a_cache_of_eight_bits_goes(hand):
     hand.search("30b a3b")
     hand.choose("gpu", "rtx-4090", "[data-controls=mine]")
@@ -196,6 +202,7 @@ def test_how_a_system_changes_what_fits(hand):
     assert hand.page.locator(ROW).first.locator("td.best").inner_text() != linux and hand.touched == 2
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("width", [1440, 390])
 def test_the_answer_on_one_sheet_of_paper(open_page, width):
     """What somebody takes along, printed from a desk and from a phone: a card's list, a model, a scenario."""
@@ -214,7 +221,7 @@ def test_the_answer_on_one_sheet_of_paper(open_page, width):
             assert page.locator("[data-cards] tr").nth(1).is_visible()
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize("path", ["?gpu=rtx-4090", "models/acme/Alpha-7B-Instruct/"])
 def test_a_finger_moves_the_page_and_it_stays(open_page, path):
     page = open_page(path, width=390, height=500, has_touch=True, is_mobile=True)
@@ -227,6 +234,7 @@ def test_a_finger_moves_the_page_and_it_stays(open_page, path):
     assert page.evaluate("scrollX") == 0 and page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("path", ["", "models/acme/Alpha-7B-Instruct/"])
 def test_wheel_and_keys_scroll_the_page_and_stop(open_page, path):
     page = open_page(path, height=500)

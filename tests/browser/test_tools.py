@@ -36,6 +36,7 @@ def test_the_calculator_shows_the_fields_of_a_phase(open_page):
     assert page.locator("input[name=lora_rank]").is_visible() and not page.get_by_label("Cache format").is_visible()
 
 
+@pytest.mark.full
 def test_questions_about_several_gpus_come_with_the_second(open_page):
     page = open_page("calculator/?model=acme/Alpha-7B-Instruct")
     assert not page.get_by_label("Sharding").is_visible() and not page.get_by_label("Pipeline stages").is_visible()
@@ -50,6 +51,7 @@ def test_questions_about_several_gpus_come_with_the_second(open_page):
     page.wait_for_url(lambda address: "pipeline_parallel" not in address)
 
 
+@pytest.mark.full
 def test_the_calculator_names_what_is_near(open_page):
     page = open_page("calculator/?model=alpha-7b&context_tokens=1000")
     assert "no model of the name alpha-7b" in page.locator(".answer").inner_text()
@@ -93,6 +95,7 @@ def test_cards_are_compared_and_shared(open_page, site_url):
     assert again.locator("table.compare thead th").all_inner_texts()[1:] == ["L40S", "Instinct MI300X"]
 
 
+@pytest.mark.full
 def test_windows_changes_what_is_compared(open_page, site_url):
     """81 % of what a card is sold with, by the rule of the first screen; a card of servers gives the same."""
     page = open_page("compare/?gpus=rtx-3060-12gb,l40s")
@@ -129,6 +132,7 @@ def test_a_card_says_for_which_system_it_speaks_and_what_another_changes(open_pa
     assert "Windows" not in said and "the calculator takes what is free" in said
 
 
+@pytest.mark.full
 def test_the_compared_columns_are_those_of_the_plain_page(open_page):
     plain = open_page("compare/", java_script_enabled=False).locator("table.compare")
     ids = plain.locator("xpath=ancestor::*[@data-opening]").get_attribute("data-opening")
@@ -136,6 +140,7 @@ def test_the_compared_columns_are_those_of_the_plain_page(open_page):
     assert drawn.inner_text().split() == plain.inner_text().split()
 
 
+@pytest.mark.full
 def test_a_missing_address_finds_what_is_near(open_page):
     page = open_page("404.html")
     page.get_by_label("Part of a name").fill("alpha instruct")
@@ -165,7 +170,7 @@ def test_the_page_of_changes_says_that_there_was_no_release(open_page):
     assert "first release" in open_page("changes/").locator("article").inner_text()
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("asked", "told"),
     [

@@ -67,6 +67,7 @@ def test_another_model_is_typed(page):
     assert not page.locator("#which table").is_visible()
 
 
+@pytest.mark.full
 def test_the_table_is_taken_along(page):
     with page.expect_download() as download:
         page.get_by_role("button", name="CSV").click()

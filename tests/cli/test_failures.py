@@ -47,7 +47,7 @@ def no_space() -> OSError:
     return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/disk/build/tables/almanac.duckdb")
 
 
-@pytest.mark.some(5)
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("error", "status", "words"),
     [
@@ -83,7 +83,7 @@ def test_a_failure_from_outside_is_one_sentence(monkeypatch, capsys, error, stat
     assert words in said and said.count("\n") == 0 and "Traceback" not in said
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "error",
     [IndexError("list index out of range"), KeyError("x"), ZeroDivisionError("division by zero"), RuntimeError("odd")],

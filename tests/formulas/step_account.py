@@ -86,10 +86,11 @@ def answered(
     macro: str = "footprints",
 ) -> list[dict]:
     """The rows with what a book of their models answers (see `judged`)."""
-    named = ("model_id", *SCENARIO, *ADAPTER_DEFAULTS, *DEFAULTS)
+    named = ("model_id", "gpu_count", *SCENARIO, *ADAPTER_DEFAULTS, *DEFAULTS)
     asked = [
         dict.fromkeys(TYPES)
-        | {"model_id": row["model"], "gpu_count": "1", "max_context_tokens": row["context_tokens"]}
+        | {"model_id": row["model"], "gpu_count": row.get("gpu_count") or "1"}
+        | {"max_context_tokens": row["context_tokens"]}
         | {column: row[column] or None for column in SCENARIO}
         | {n: row.get(n) or (usual if row["lora_rank"] else None) for n, usual in ADAPTER_DEFAULTS.items()}
         | {column: row.get(column) or _default(row, column) for column in DEFAULTS}

@@ -25,7 +25,7 @@ def test_only_an_engine_that_says_so_leaves_products_out(book):
     assert kept == {"transformers": LAYERS * sum(PRODUCTS), "torchtitan": LAYERS * sum(PRODUCTS[::2])}
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("model_id", "more"),
     [

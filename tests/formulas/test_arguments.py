@@ -93,6 +93,7 @@ def test_one_bad_row_takes_no_other_down(asked_together):
     }
 
 
+@pytest.mark.full
 def test_numbers_as_sql_types_them_are_refused_too(book):
     query = (
         "SELECT unknown_reason FROM footprint_of($model, phase_id := 'lora', lora_rank := 1.5, checkpointing := true)"
@@ -148,13 +149,13 @@ CARDLESS = {
 }
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("macro", CARDLESS)
 def test_no_card_is_a_reason(book, macro):
     assert book.execute(CARDLESS[macro]).fetchall() == [(None, "no GPU was named")]
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "query",
     [

@@ -43,6 +43,7 @@ def test_a_card_has_all_but_the_experts_whole_and_a_share_of_these(book, asked):
     assert asked(V3, gpu_count=8)["kv_cache_bytes"] == 8 * row["kv_cache_bytes"]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("engine", "dtype", "copies"), [("vllm", "fp8", 1), ("vllm", "bf16", 0), ("sglang", "bf16", 1)]
 )
@@ -60,11 +61,13 @@ def test_tensor_parallel_leaves_what_makes_the_latents_whole(book, asked, engine
         assert (eight - copied / 8) / GIB == pytest.approx(79.41, rel=0.002)
 
 
+@pytest.mark.full
 def test_programs_without_a_description_divide_all_but_what_every_rank_has(asked):
     row = asked("deepseek-ai/DeepSeek-V2-Lite", engine_id="transformers", dtype_id="bf16")
     assert row["weights_bytes"] == asked("deepseek-ai/DeepSeek-V2-Lite", dtype_id="bf16")["weights_bytes"]
 
 
+@pytest.mark.full
 def test_sequences_that_do_not_divide_are_rounded_up(asked):
     assert asked(V3, **ALL, sequences=9)["kv_cache_bytes"] == asked(V3, **ALL, sequences=16)["kv_cache_bytes"]
     assert asked(V3, **ALL, sequences=8)["kv_cache_bytes"] == asked(V3, **ALL, sequences=1)["kv_cache_bytes"]
@@ -89,6 +92,7 @@ def test_tensor_parallel_within_a_rank_divides_its_attention_and_not_the_shared_
     assert whole["weights_bytes"] - halved["weights_bytes"] == pytest.approx(divided / 2, rel=1e-3)
 
 
+@pytest.mark.full
 def test_experts_that_are_divided_by_their_width_take_as_much(asked):
     assert asked(V3, gpu_count=8, data_parallel=8)["weights_bytes"] == asked(V3, **ALL)["weights_bytes"]
 
@@ -104,6 +108,7 @@ def test_sglang_divides_head_dense_layers_and_shared_experts_by_all_cards(asked)
     assert sglang["activations_bytes"] < vllm["activations_bytes"] / 4
 
 
+@pytest.mark.full
 def test_work_spaces_have_the_size_that_is_published_of_the_worst_case(asked):
     """20 GiB of GLM-4.6 on 16 ranks of 8192 tokens (vllm-project/vllm pull request 57270), beside what goes in and out."""
     row = asked(GLM, data_parallel=16, expert_parallel=16, sequences=16)
@@ -112,6 +117,7 @@ def test_work_spaces_have_the_size_that_is_published_of_the_worst_case(asked):
     assert spaces + 16 * 8192 * 2 * 2 * 5120 < row["activations_bytes"] < 1.2 * spaces
 
 
+@pytest.mark.full
 def test_experts_in_mxfp4_are_rounded_up_once_for_each_that_a_card_has(asked):
     """gpt-oss-120b: 128 experts of 2880, rounded up to 3072 by 2944, or 1536 where two cards divide each."""
     named = {"dtype_id": "mxfp4", "gpu_count": 2, "data_parallel": 2}
@@ -120,12 +126,14 @@ def test_experts_in_mxfp4_are_rounded_up_once_for_each_that_a_card_has(asked):
     assert whole - divided == pytest.approx(rounded(64, 2944, 2880) - rounded(128, 1536, 1440), rel=1e-3)
 
 
+@pytest.mark.full
 def test_one_rank_is_what_was_always_told(footprint_of):
     for model in (V3, DENSE):
         alone = footprint_of(model, engine_id="vllm", gpu_count=8)
         assert footprint_of(model, engine_id="vllm", gpu_count=8, data_parallel=1, expert_parallel=1) == alone
 
 
+@pytest.mark.full
 def test_a_dense_model_is_copied(footprint_of):
     one = footprint_of(DENSE, engine_id="vllm", context_tokens=8192, sequences=2)
     copies = footprint_of(DENSE, engine_id="vllm", context_tokens=8192, sequences=3, data_parallel=2)
@@ -134,6 +142,7 @@ def test_a_dense_model_is_copied(footprint_of):
     assert copies["gpu_count"] == 2
 
 
+@pytest.mark.full
 def test_states_of_recurrent_layers_are_of_its_own_sequences_too(footprint_of):
     named = {"engine_id": "vllm", "context_tokens": 4096}
     one = footprint_of("Qwen/Qwen3-Next-80B-A3B-Instruct", **named, sequences=3)
@@ -141,7 +150,7 @@ def test_states_of_recurrent_layers_are_of_its_own_sequences_too(footprint_of):
     assert spread["state_bytes"] == one["state_bytes"] > 0
 
 
-@pytest.mark.some(8)
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("model", "scenario", "reason"),
     [
@@ -172,12 +181,14 @@ def test_what_cannot_be_says_what_can(asked, model, scenario, reason):
     assert row["total_bytes"] is None
 
 
+@pytest.mark.full
 def test_what_is_told_can_be_asked_back(asked):
     row = asked(V3, **ALL)
     assert asked(V3, **ALL, sharding=row["sharding"]) == row
     assert asked(V3, data_parallel=8, expert_parallel=8) == row
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("scenario", "setting"),
     [
@@ -194,6 +205,7 @@ def test_the_engine_is_told_how(book, scenario, setting):
     assert said.startswith(setting)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("engine", ["vllm", "sglang"])
 def test_from_one_card_to_many_each_serves_its_share(book, footprint_of, engine):
     query = f"""SELECT gpu_count, sharding, stages, total_bytes, max_sequences, unknown_reason FROM on_several_gpus('h200-sxm', '{V3}',
@@ -212,6 +224,7 @@ def test_from_one_card_to_many_each_serves_its_share(book, footprint_of, engine)
     assert (rows[24][2] is None) == (engine == "sglang")
 
 
+@pytest.mark.full
 def test_a_flag_that_is_none_has_a_reason(book):
     query = f"SELECT DISTINCT unknown_reason FROM on_several_gpus('h200-sxm', '{V3}', data_parallel := 'perhaps')"
     assert book.execute(query).fetchall() == [("data_parallel := perhaps is neither true nor false",)]

@@ -18,6 +18,7 @@ def held(row):
     return row["kv_cache_bytes"] + row["kv_padding_bytes"]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("degree", [2, 8])
 def test_a_rank_holds_whole_blocks_of_its_share_of_a_latent(footprint_of, degree):
     tokens = 100_001
@@ -31,6 +32,7 @@ def test_a_rank_holds_whole_blocks_of_its_share_of_a_latent(footprint_of, degree
     assert row["overhead_bytes"] > alone["overhead_bytes"]
 
 
+@pytest.mark.full
 def test_of_keys_and_values_it_divides_copies_alone(footprint_of):
     """Four KV heads on eight cards are two copies."""
     asked = NAMED | {"context_tokens": 32768}
@@ -39,6 +41,7 @@ def test_of_keys_and_values_it_divides_copies_alone(footprint_of):
     assert footprint_of(QWEN, **asked, decode_context_parallel=1) == alone
 
 
+@pytest.mark.full
 def test_it_goes_together_with_data_parallel_ranks(footprint_of):
     asked = {"engine_id": "vllm", "dtype_id": "fp8", "context_tokens": 32768, "sequences": 8, "data_parallel": 2}
     ranks = asked | {"tensor_parallel": 4, "expert_parallel": 8}
@@ -51,6 +54,7 @@ def test_the_engine_is_told_and_the_versions_are_those_that_were_read(book):
     assert book.execute(query).fetchall() == [("--decode-context-parallel-size 8", "vLLM 0.20 to 0.33")]
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("model", "scenario", "reason"),
     [

@@ -91,6 +91,7 @@ def test_inference_adds_up_and_grows_with_context_and_sequences(footprints, scen
         assert row["weights_bytes"] == long["weights_bytes"] == busy["weights_bytes"]
 
 
+@pytest.mark.full
 @THOROUGH
 @given(scenarios=st.lists(TRAINING, **BATCH))
 def test_training_adds_up_and_grows(footprints, scenarios):
@@ -123,6 +124,7 @@ def test_each_stage_of_zero_needs_no_more_than_the_one_before(footprints, scenar
         assert held == sorted(held, reverse=True)
 
 
+@pytest.mark.full
 @THOROUGH
 @given(
     scenarios=st.lists(
@@ -164,6 +166,7 @@ def test_fewer_bits_never_need_more(book):
         assert falling == sorted(falling, reverse=True), model
 
 
+@pytest.mark.full
 @THOROUGH
 @given(scenarios=st.lists(INFERENCE, **BATCH), gpus=st.sampled_from([2, 4, 8]))
 def test_tensor_parallel_divides_weights_but_never_below_their_share(footprints, scenarios, gpus):
@@ -174,6 +177,7 @@ def test_tensor_parallel_divides_weights_but_never_below_their_share(footprints,
         assert one["kv_cache_bytes"] // gpus <= many["kv_cache_bytes"] <= one["kv_cache_bytes"]
 
 
+@pytest.mark.full
 def test_windows_stop_growing(footprint_of):
     """Every other layer of gpt-oss sees 128 tokens: beyond, only half of the layers grow."""
     short, long = (footprint_of("openai/gpt-oss-20b", context_tokens=c)["kv_cache_bytes"] for c in (10_000, 20_000))
@@ -187,6 +191,7 @@ def test_latent_attention_is_replicated_under_tensor_parallelism(footprint_of):
     assert shared["kv_cache_bytes"] == alone["kv_cache_bytes"] == 575_668_224
 
 
+@pytest.mark.full
 def test_few_kv_heads_are_replicated(footprint_of):
     """Eight KV heads on sixteen GPUs: each holds one, not half of one."""
     eight, sixteen = (

@@ -11,6 +11,7 @@ WHISPER = "openai/whisper-large-v3"
 COMPONENTS = ("weights_bytes", "kv_cache_bytes", "activations_bytes", "overhead_bytes", "total_bytes", "error_band")
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     "said",
     [
@@ -35,7 +36,7 @@ def test_a_table_that_was_made_since_changes_no_answer(footprint_of, book):
     assert before == between == footprint_of(LLAMA) and before["total_bytes"] > 0
 
 
-@pytest.mark.some(12)
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("model", "scenario", "reason"),
     [
@@ -169,7 +170,7 @@ def test_defaults_are_those_of_the_dtype_and_phase(footprint_of):
     assert footprint_of(LLAMA, gpu_count=2, dtype_id="fp8")["sharding"] == "tp"
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("model", "cached"), [("intfloat/e5-mistral-7b-instruct", 32_768), ("bigcode/starcoder2-7b", 16_384)]
 )
@@ -185,6 +186,7 @@ def test_llama_cpp_caches_the_whole_context_where_it_knows_no_window(book, footp
     assert windowed["kv_padding_bytes"] < whole["kv_padding_bytes"]
 
 
+@pytest.mark.full
 def test_a_phase_starts_in_the_format_that_it_is_usual_in(footprint_of, book):
     formats = {phase: footprint_of(LLAMA, phase_id=phase)["dtype_id"] for phase in ("inference", "lora", "qlora")}
     assert formats == {"inference": "bf16", "lora": "bf16", "qlora": "nf4"}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+import pytest
+
 from tests.formulas.at_once import at_once
 
 ROWS = list(
@@ -64,8 +66,10 @@ def test_series_of_a_batch_are_asked_together(book):
     assert short["activations_bytes"] < one["activations_bytes"] / 3
 
 
-def test_what_was_not_counted_has_a_reason(book):
-    for asked, reason in (
+@pytest.mark.some(3)
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
         ({"dtype_id": "int8"}, "counted in 16 or 32 bits"),
         ({"engine_id": "transformers-4.44"}, "in PyTorch"),
         ({"phase_id": "lora"}, "not what training holds"),
@@ -74,9 +78,11 @@ def test_what_was_not_counted_has_a_reason(book):
         ({"context_tokens": 600, "max_context_tokens": 1000}, "up to 513 tokens"),
         ({"images": 1}, "one sequence here"),
         ({"sequences": 0}, "start at 1"),
-    ):
-        total, weights, said = told(book, FORECASTS, "total_bytes, weights_bytes, unknown_reason", **asked)
-        assert (total, weights) == (None, None) and reason in said, asked
+    ],
+)
+def test_what_was_not_counted_has_a_reason(book, asked, reason):
+    total, weights, said = told(book, FORECASTS, "total_bytes, weights_bytes, unknown_reason", **asked)
+    assert (total, weights) == (None, None) and reason in said
 
 
 def test_a_card_has_a_verdict(book):

@@ -60,6 +60,7 @@ def trains(book):
     return one_each(book, "preference_of", FIRST[1:], cases)
 
 
+@pytest.mark.full
 def test_what_is_asked_alone_is_what_is_asked_with_others(fits, book):
     said = "phase_id := 'lora', dtype_id := 'bf16', generator := 'vllm-colocate', generator_context_tokens := 2048"
     asked = book.execute(f"FROM preference_fits_on('{CARD}', 'grpo', '{MODEL}', {said})")
@@ -88,6 +89,7 @@ def test_the_share_is_of_all_that_cuda_sees(book):
     assert all(abs(told - read) < 1048576 and told >= capacity for told, read, capacity in rows)
 
 
+@pytest.mark.full
 def test_an_engine_that_is_awake_keeps_its_share_beside_the_whole_step(fits, trains, book):
     row, training = fits["short"], trains["lora"]
     (graphs,) = constants(book, "vllm_cuda_graph_bytes")
@@ -127,6 +129,7 @@ def test_a_context_whose_cache_does_not_fit_the_share_does_not_start(fits):
     assert card["generator_share_least"] is None and card["verdict"] == "no"
 
 
+@pytest.mark.full
 def test_between_its_bounds_a_share_fits_and_beyond_them_none_does(fits, book):
     cases = []
     for sleeps, row in ((False, fits["between, awake"]), (True, fits["between, asleep"])):
@@ -139,6 +142,7 @@ def test_between_its_bounds_a_share_fits_and_beyond_them_none_does(fits, book):
         assert (at_least, at_most) == ("fits", "fits") and "fits" not in (below, above)
 
 
+@pytest.mark.full
 def test_asleep_the_larger_phase_counts(fits, trains, book):
     training = trains["full"]
     graphs, libraries = constants(book, "vllm_cuda_graph_bytes", "vllm_non_torch_bytes")
@@ -152,6 +156,7 @@ def test_asleep_the_larger_phase_counts(fits, trains, book):
     assert "vllm_enable_sleep_mode=True" in large["engine_setting"]
 
 
+@pytest.mark.full
 def test_a_server_on_other_cards_is_joined_and_no_more(fits, trains, book):
     (joined,) = constants(book, "nccl_many_gpus_bytes")
     row, newest = fits["a server"], fits["the newest server"]
@@ -160,6 +165,7 @@ def test_a_server_on_other_cards_is_joined_and_no_more(fits, trains, book):
     assert newest["verdict"] is None and "what trl 1.15 tells vLLM is not described" in newest["unknown_reason"]
 
 
+@pytest.mark.full
 def test_what_trains_alone_is_judged_as_it_is(fits, trains):
     row, dpo = fits["alone"], fits["DPO"]
     assert row["total_bytes"] == trains["qlora"]["total_bytes"] and row["verdict"] == "fits"

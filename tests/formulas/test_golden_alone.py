@@ -33,6 +33,7 @@ def test_what_is_passed_over_is_there(macros):
     assert macros.macros.keys() >= alone.PASSED_OVER
 
 
+@pytest.mark.full
 def test_a_number_and_a_branch_of_one_macro_are_felt(book):
     book.execute("BEGIN")
     try:

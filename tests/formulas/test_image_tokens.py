@@ -65,6 +65,7 @@ def test_a_tower_whose_tokens_the_text_reads_has_a_processor(bundled):
     assert read["processor_id"].null_count() == 0
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("model_id", "reason"),
     [("nobody/nothing", "no such model"), ("Qwen/Qwen3-8B", "not known"), ("openai/whisper-large-v3", "not known")],
@@ -122,6 +123,7 @@ def test_vllm_sets_the_largest_image_aside_whatever_is_sent(footprint_of):
     assert small["error_band"] > none["error_band"]
 
 
+@pytest.mark.full
 def test_vllm_profiles_several_images_where_they_are_small(footprint_of):
     """32 of Gemma 3's images are the 8192 tokens of a step: the tower holds pixels, two tensors of its width and four of its hidden size."""
     facts = {"engine_id": "vllm", "context_tokens": 8192}

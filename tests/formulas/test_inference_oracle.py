@@ -46,6 +46,7 @@ def test_most_peaks_are_far_better_than_the_tolerance(errors):
     assert statistics.median(map(abs, errors.values())) < 0.0005
 
 
+@pytest.mark.full
 def test_a_captioner_caches_keys_and_values_of_its_image(footprints):
     """BLIP at 384 × 384: the real class holds 22,007,808 bytes after 20 tokens, the image's 577 among them in each of 12 layers."""
     asked = {"model_id": "Salesforce/blip-image-captioning-base", "dtype_id": "bf16", "engine_id": "transformers"}

@@ -71,6 +71,7 @@ def test_what_rocm_sets_aside_is_within_the_band(held):
     assert row["error_band"] * row["total_bytes"] > 32 * GIB + 0.05 * row["total_bytes"]
 
 
+@pytest.mark.full
 def test_many_images_are_encoded_a_step_at_a_time(footprints):
     """vLLM encodes in one step no more than its profile did, however many requests bring an image."""
     usual = {"model_id": "Qwen/Qwen3-VL-8B-Instruct", "dtype_id": "bf16", "engine_id": "vllm", "context_tokens": 4096}

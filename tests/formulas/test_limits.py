@@ -103,6 +103,7 @@ def test_what_is_not_answered_has_a_reason(limits_on):
     assert (not_one["max_context_tokens"], not_one["max_sequences"], not_one["unknown_reason"]) == (0, 0, None)
 
 
+@pytest.mark.full
 def test_null_sequences_are_one(limits_on):
     asked = {"model_id": "Qwen/Qwen3-0.6B", "context_tokens": 4096}
     assert limits_on("rtx-4090", sequences=None, **asked) == limits_on("rtx-4090", **asked)

@@ -32,6 +32,7 @@ def test_adapters_have_as_many_parameters_as_it_gives_them(judged):
     assert not [step_account.said(row) for row in judged if row["adapters_bytes"] != 2 * int(row["adapter_parameters"])]
 
 
+@pytest.mark.full
 def test_what_was_not_counted_in_its_code_has_a_reason(footprints):
     """Other models, recipes and phases than those of litgpt_peaks.csv; the first is one of them."""
     others = [
@@ -47,6 +48,7 @@ def test_what_was_not_counted_in_its_code_has_a_reason(footprints):
     assert all("litgpt" in reason for reason in reasons)
 
 
+@pytest.mark.full
 def test_prompts_are_adapters_of_litgpt_alone(footprints):
     """LLaMA-Adapter: its elements do not depend on a rank, and what was not counted has a reason."""
     prompted = ASKED | {"adapter": "llama-adapter", "lora_rank": 16}
@@ -86,6 +88,7 @@ def test_what_was_not_read_of_its_generation_has_a_reason(footprints):
     assert all(re.search("litgpt|autoawq", row["unknown_reason"]) for row in unknown)
 
 
+@pytest.mark.full
 def test_a_qlora_has_a_verdict_where_its_kernels_run(book):
     """Neither release of bitsandbytes that was read has kernels for a card of compute capability 12.0."""
     query = """SELECT said.card, verdict FROM (SELECT unnest(['rtx-4090', 'h100-sxm', 'rtx-5090']) AS card) AS said, LATERAL (FROM fits_on(

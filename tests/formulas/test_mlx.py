@@ -8,6 +8,7 @@ QWEN3 = "Qwen/Qwen3-8B"
 MLX = {"dtype_id": "mlx-4bit", "engine_id": "mlx-lm"}
 
 
+@pytest.mark.full
 def test_each_format_takes_its_bits_and_two_16_bit_numbers_per_group(footprint_of, book):
     parameters = book.execute("SELECT parameter_count FROM model WHERE model_id = $1", [QWEN3]).fetchall()[0][0]
     for dtype, bits in (("mlx-8bit", 8.5), ("mlx-4bit", 4.5), ("mlx-4bit-g32", 5.0), ("mlx-mxfp4", 4.25)):
@@ -38,6 +39,7 @@ def test_a_matrix_whose_rows_do_not_fill_groups_stays_in_16_bits(book):
     assert all(value == pytest.approx(4.5 if fills else 16, abs=0.01) for fills, value in bits)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("asked", "held"), [(1, 256), (2048, 2048), (2049, 2304)])
 def test_a_cache_grows_in_steps_of_256_tokens(footprint_of, asked, held):
     row = footprint_of(QWEN3, **MLX, context_tokens=asked)
@@ -60,6 +62,7 @@ def test_only_a_chunk_of_the_prompt_is_alive_at_a_time(footprint_of):
     assert long["activations_bytes"] - short["activations_bytes"] == pytest.approx(2 * one_layer, rel=1e-6)
 
 
+@pytest.mark.full
 def test_heads_without_a_fused_kernel_hold_their_scores(footprint_of):
     """16 heads of 256, 2048 tokens against the context in 16 bits, and two copies of a layer's cache of 2 × 2 × 256 elements."""
     short, long = (footprint_of("Qwen/Qwen3.6-35B-A3B", **MLX, context_tokens=n) for n in (65536, 131072))
@@ -79,7 +82,7 @@ def test_scores_of_a_window_are_of_it_and_the_chunk_that_is_read(book, context, 
     assert book.execute(asked, [context]).fetchall()[0][0] == 2 * 8 * min(context, 2048) * read
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("model", "scenario", "why"),
     [

@@ -27,6 +27,7 @@ def test_half_a_card_finds_the_card(judged, asked, meant):
     assert row["unknown_reason"].startswith(f"no such GPU: {asked} (nearest: ") and meant in row["unknown_reason"]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("asked", "meant"), NAMES.items())
 def test_half_a_model_finds_the_model(book, judged, asked, meant):
     (alone,) = book.execute("SELECT unknown_reason FROM footprint_of($asked)", {"asked": asked}).fetchall()
@@ -34,7 +35,7 @@ def test_half_a_model_finds_the_model(book, judged, asked, meant):
         assert reason.startswith(f"no such model in this snapshot (nearest: {meant}")
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
@@ -62,6 +63,7 @@ def test_every_macro_of_a_card_tells_the_nearest(book, macro):
         assert rows and all(row["unknown_reason"].startswith(said) for row in rows)
 
 
+@pytest.mark.full
 def test_a_list_for_no_card_is_an_error_and_not_an_empty_list(book):
     columns = ", ".join(PUBLISHED["footprint"].column_names)
     book.execute(f"BEGIN; INSERT INTO footprint BY NAME SELECT {columns} FROM footprint_of('Qwen/Qwen3-8B')")
@@ -73,6 +75,7 @@ def test_a_list_for_no_card_is_an_error_and_not_an_empty_list(book):
         book.execute("ROLLBACK")
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("scenario", ["dtype_id := 'q4'", "phase_id := 'serving'"])
 def test_a_list_for_no_format_is_an_error_too(book, scenario):
     columns = ", ".join(PUBLISHED["footprint"].column_names)

@@ -83,6 +83,7 @@ def test_experts_on_the_cpu_leave_room_for_all_else(book):
     assert ask(book, "rtx-4090", "meta-llama/Llama-3.1-8B-Instruct", context_tokens=8192)["cpu_expert_layers"] is None
 
 
+@pytest.mark.full
 def test_transformers_keeps_the_cache_on_the_card(book, footprint_of):
     row = ask(book, "rtx-4090", "Qwen/Qwen2.5-32B-Instruct", dtype_id="bf16", context_tokens=4096)
     assert 0 < row["gpu_layers"] < row["layer_count"]
@@ -91,7 +92,7 @@ def test_transformers_keeps_the_cache_on_the_card(book, footprint_of):
     assert fits["gpu_bytes"] == footprint_of("Qwen/Qwen3-0.6B", context_tokens=4096)["total_bytes"]
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("card", "model", "dtype", "why"),
     [
@@ -113,6 +114,7 @@ def together(book, cards, model, **scenario):
     return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
 
+@pytest.mark.full
 def test_like_cards_together_hold_what_so_many_of_them_do(book, footprint_of):
     model = "meta-llama/Llama-3.3-70B-Instruct"
     rows = together(book, ["rtx-3090", "rtx-3090"], model, context_tokens=8192)
@@ -142,7 +144,7 @@ def test_unlike_cards_hold_layers_by_what_they_give(book, footprint_of):
     assert together(book, cards[::-1], model, context_tokens=8192)[0]["gpu_layers"] == on_the_first(shares[1])
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("cards", "scenario", "why"),
     [
@@ -158,7 +160,7 @@ def test_what_is_not_known_of_cards_together_has_a_reason(book, cards, scenario,
     assert all(row["verdict"] is None and why in row["unknown_reason"] for row in rows)
 
 
-@pytest.mark.some(2)
+@pytest.mark.full
 @pytest.mark.parametrize(
     "model", ["google/gemma-4-E2B-it", "google/gemma-4-E4B-it", "Qwen/Qwen3-0.6B", "Qwen/Qwen3-8B"]
 )
@@ -183,7 +185,7 @@ def test_llama_cpp_leaves_tables_that_are_read_by_rows_in_the_computers_memory(b
         assert most == pytest.approx(row["total_bytes"], rel=0.01)
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("model", "program", "setting"),
     [

@@ -119,6 +119,7 @@ def test_a_total_is_the_sum_of_its_components(book):
         assert row["adapters_bytes"] == 4 * 16 * 1_451_520
 
 
+@pytest.mark.full
 def test_more_of_anything_holds_more(book):
     least = asked(book, FLUX, checkpointing="full")
     assert least["resident"]["total_bytes"] > least["cached"]["total_bytes"]
@@ -128,7 +129,7 @@ def test_more_of_anything_holds_more(book):
         assert all(told[placement]["total_bytes"] > least[placement]["total_bytes"] for placement in told), change
 
 
-@pytest.mark.some(6)
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("scenario", "reason"),
     [

@@ -89,6 +89,7 @@ def stages(pipelines):
     return dict(zip(cases, told, strict=True))
 
 
+@pytest.mark.full
 def test_what_is_asked_alone_is_what_is_asked_with_others(pipelines, whole, stages):
     for macro, others in (("pipeline_of", whole["usual"]), ("pipeline_stages", stages["bf16"])):
         asked = pipelines.execute(f"FROM {macro}('{SDXL}')")

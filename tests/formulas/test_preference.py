@@ -155,6 +155,7 @@ def test_a_reward_model_has_neither_logits_nor_a_head(answers):
     assert reward["loss"] == "score" and reward["activations_bytes"] < 0.5 * dpo["activations_bytes"]
 
 
+@pytest.mark.full
 def test_a_classifiers_logits_are_as_few_as_its_classes(footprint_of):
     """A model whose own head is one of a few numbers has no logits of its vocabulary either."""
     asked = dict(phase_id="lora", checkpointing="none", precision="amp", context_tokens=4096)
@@ -213,6 +214,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.full
 def test_the_program_by_name_is_the_version_that_was_counted(answers, preference_of):
     assert answers["by name"] | {"program": "trl"} == answers["usual"] == preference_of(phase_id="lora")
 

@@ -133,6 +133,7 @@ def test_logits_of_a_whole_prompt_leave_no_share_of_themselves_unused(footprints
     assert (old["error_band"] - 0.03) * old["total_bytes"] < new["activations_bytes"] < old["activations_bytes"] / 5
 
 
+@pytest.mark.full
 def test_every_activation_function_and_all_that_written_out_attention_names_is_counted():
     """prefill_activations.csv: GPT-2's kin and others whose code keeps results by name, in both precisions, by count_prefill.py."""
     rows = step_account.prefill("prefill_activations.csv")

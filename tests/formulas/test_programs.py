@@ -9,6 +9,7 @@ MODEL = "Qwen/Qwen3-8B"
 OLDER = "Qwen/Qwen2.5-7B-Instruct"  # every version that was read has its class
 
 
+@pytest.mark.full
 def test_what_a_question_leaves_unsaid_is_the_programs_default(footprint_of):
     asked = footprint_of(MODEL, program="ollama")
     said = footprint_of(MODEL, dtype_id="gguf-q4_k_m", engine_id="llama.cpp", context_tokens=4096)
@@ -18,6 +19,7 @@ def test_what_a_question_leaves_unsaid_is_the_programs_default(footprint_of):
     assert (more["context_tokens"], more["dtype_id"], more["engine_id"]) == (9000, "gguf-q8_0", "llama.cpp")
 
 
+@pytest.mark.full
 def test_a_context_that_depends_on_the_card_is_said_to(footprint_of, book):
     """A macro that has no card tells the least that Ollama takes, and that a larger card takes more."""
     asked = footprint_of(MODEL, program="ollama")["holds_for"]
@@ -53,6 +55,7 @@ def test_the_least_context_by_card_is_that_of_the_program(book):
     assert found and all(least == said for least, said in found)
 
 
+@pytest.mark.full
 def test_a_server_that_takes_all_that_the_model_reads_is_answered_so(footprint_of):
     assert footprint_of(MODEL, program="vllm")["context_tokens"] == 40960
     assert footprint_of(MODEL, program="vllm", context_tokens=2048)["context_tokens"] == 2048
@@ -79,6 +82,7 @@ MIXTURE = "Qwen/Qwen3-30B-A3B-Instruct-2507"
 SHARED = "zai-org/GLM-4.5-Air"  # beside its routed experts it has a shared one, and a dense layer
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("program", "version"), [("ms-swift", "4.6"), ("llama-factory", "0.9.5")])
 def test_who_names_linear_layers_adapts_no_fused_experts(footprint_of, program, version):
     """Both resolve "all-linear" themselves, into names of modules, among which experts that are one tensor are not. ms-swift had no answer for its
@@ -92,6 +96,7 @@ def test_who_names_linear_layers_adapts_no_fused_experts(footprint_of, program, 
     assert footprint_of(MODEL, **said)["lora_targets"] == "all-linear"  # without experts there is nothing to tell apart
 
 
+@pytest.mark.full
 def test_names_of_shared_experts_are_taken_for_routed_ones_since_peft_0_19(footprint_of):
     said = dict(program="ms-swift", phase_id="lora", context_tokens=2048)
     refused = footprint_of(SHARED, **said)
@@ -109,6 +114,7 @@ def test_names_of_shared_experts_are_taken_for_routed_ones_since_peft_0_19(footp
     )
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "model", ["Qwen/Qwen3-VL-30B-A3B-Instruct", "google/gemma-4-26B-A4B-it", "microsoft/Phi-3.5-MoE-instruct"]
 )
@@ -123,6 +129,7 @@ def test_peft_adapts_experts_of_the_classes_that_it_knows_alone(footprint_of, mo
     assert known[0] > 20 * known[1]
 
 
+@pytest.mark.full
 def test_axolotl_prepares_fsdp2_itself_and_makes_no_fp32_copies(footprint_of):
     """Accelerate's preparation, in whose place it puts its own, casts what is trained to fp32: 16 bytes of a parameter where 8 are held."""
     said = dict(program="axolotl", phase_id="full-finetune", context_tokens=4096, gpu_count=8)
@@ -135,6 +142,7 @@ def test_axolotl_prepares_fsdp2_itself_and_makes_no_fp32_copies(footprint_of):
     assert footprint_of(MODEL, **said | {"program": "ms-swift"}, sharding="zero3")["precision"] == "mixed"
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("phase", ["lora", "full-finetune"])
 def test_a_trainer_whose_rows_are_as_long_as_the_data_is_not_told_at_all_that_the_model_reads(footprint_of, phase):
     """ms-swift leaves out rows from max_length on, which is the model's own context: Qwen3-30B-A3B "needed" 3,930 GiB."""
@@ -185,7 +193,7 @@ def test_unsloth_is_its_own_engine_from_the_version_that_was_read(footprint_of):
     assert earlier["total_bytes"] is None and "kernels of its own" in earlier["unknown_reason"]
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("version", "holds_for"),
     [
@@ -202,6 +210,7 @@ def test_a_version_is_answered_by_what_holds_for_it(footprint_of, version, holds
     assert footprint_of(OLDER, program="vllm", program_version=version)["holds_for"] == holds_for
 
 
+@pytest.mark.full
 def test_a_version_older_than_the_class_of_a_model_has_no_answer(footprints):
     """Nor has one that left it out, or a trainer whose Transformers is older; each says from which version on, or up to which, it is known."""
     cases = {
@@ -236,6 +245,7 @@ def test_a_version_older_than_the_class_of_a_model_has_no_answer(footprints):
             assert row["total_bytes"] and row["holds_for"] == known[case]
 
 
+@pytest.mark.full
 def test_a_trainer_loads_what_its_transformers_loads(footprints):
     """LLaMA-Factory 0.9.3 allows Transformers up to 4.52.4, 0.9.5 up to 5.6.0. torchtune has models of its own, and no Qwen3 among them."""
     asked = [
@@ -251,7 +261,7 @@ def test_a_trainer_loads_what_its_transformers_loads(footprints):
     assert known["total_bytes"] > 0 and known["holds_for"] == "torchtune 0.5 to 0.6"
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("version", ["0.5", "0.6.3", "0.34", "1"])
 def test_a_version_that_nobody_read_has_no_answer(footprint_of, version):
     row = footprint_of(MODEL, program="vllm", program_version=version)
@@ -301,7 +311,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_a_program_cannot_do_has_a_reason(footprint_of, case):
     asked, reason = REFUSED[case]

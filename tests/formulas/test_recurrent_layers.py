@@ -56,6 +56,7 @@ def test_a_recurrence_is_known_for_every_regime_or_not_at_all():
         )  # (vLLM's kernels were read where they hold more)
 
 
+@pytest.mark.full
 @settings(max_examples=2, deadline=None)
 @given(lengths=st.lists(st.integers(1, 20_000), min_size=20, max_size=20, unique=True), sequences=st.integers(1, 8))
 def test_more_tokens_never_take_less(footprints, lengths, sequences):
@@ -92,6 +93,7 @@ def test_layers_whose_code_was_not_read_have_a_reason(book):
         assert all(total is None and reason for total, reason in reasons)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("dtype_id", "bytes_each"), [("bf16", 2), ("fp16", 2), ("fp32", 4)])
 def test_recurrent_states_are_fp32_and_convolutions_in_the_precision_of_the_step(
     book, footprint_of, dtype_id, bytes_each

@@ -52,6 +52,7 @@ def test_a_model_that_ranks_works_out_the_logits_of_every_token(said):
     assert served[0] == pytest.approx(served[1], rel=0.01)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("phase", "model", "dtype", "words"),
     [

@@ -71,6 +71,7 @@ def test_a_forward_pass_meets_one_kernel_at_most(facts):
                 assert first["below_tokens"] is not None and first["below_tokens"] <= last["from_tokens"]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("engine_id", "dtype_id", "cell", "beside", "more"),
     [("vllm", "fp8", 16, 8191, 1), ("llama.cpp", "gguf-q8_0", 256, 512, 0), ("transformers", "nf4", 1, None, 0)],

@@ -29,6 +29,7 @@ def given(small):
     return {(rule, model): (said, ours, error) for rule, model, said, ours, error in rows}
 
 
+@pytest.mark.full
 def test_a_rule_of_parameters_gives_what_people_get_of_it(small):
     """168 and 42 GB for 70 billion as Substratus prints, 24 GB for 1.5 billion as the ZeRO paper, 116.2 GB for 7 billion as people ask."""
     query = """
@@ -80,6 +81,7 @@ def test_the_estimator_of_accelerate_is_reproduced(small, given):
     assert given["accelerate-total", TEXT][0] == 2 * small.execute(query, [TEXT]).fetchall()[0][0]
 
 
+@pytest.mark.full
 def test_a_rule_is_held_against_the_part_that_it_speaks_of(small, given, footprint_of):
     asked = footprint_of(TEXT, dtype_id="bf16", context_tokens=8192)
     assert given["weights-times-1.2", TEXT][1] == asked["total_bytes"]

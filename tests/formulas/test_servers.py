@@ -31,6 +31,7 @@ def test_sglang_does_not_profile_a_sampler_for_requests_that_nobody_sends(footpr
     assert small < large / 4
 
 
+@pytest.mark.full
 def test_latent_attention_and_many_cards_take_larger_graphs_in_sglang(footprint_of):
     alike = {"engine_id": "sglang", "dtype_id": "fp8", "context_tokens": 8192}
     two, four = (footprint_of("deepseek-ai/DeepSeek-V3", gpu_count=n, **alike) for n in (2, 4))
@@ -40,7 +41,7 @@ def test_latent_attention_and_many_cards_take_larger_graphs_in_sglang(footprint_
     assert four["overhead_bytes"] > two["overhead_bytes"] + 500 * MIB
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("gpu_id", "model_id", "expected"),
     [
@@ -69,7 +70,7 @@ def test_a_share_that_sglang_is_told_holds_weights_and_cache_and_leaves_the_rest
     assert (1 - share) * (capacity - context) > row["activations_bytes"] + row["overhead_bytes"] - context
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("gpu_id", "context", "is_told"),
     [("h100-sxm", 40000, True), ("h100-sxm", 8192, False), ("a100-sxm-80gb", 40000, False), ("rtx-4090", 8192, False)],

@@ -83,6 +83,7 @@ def test_each_number_of_cards_is_told_with_its_best_way(plans):
     assert all(p["total_bytes"] + p["headroom_bytes"] == p["capacity_bytes"] for p in plans.values())
 
 
+@pytest.mark.full
 def test_the_bound_of_speed_is_that_of_one_copy_for_each_of_its_users(plans, book):
     best = next(p for p in plans["rtx-4090", MIDDLE, "bf16", 8] if p["gpu_count"] == 8)
     query = "SELECT decode_tokens_per_second_most, prefill_tokens_per_second_most FROM speed_on('rtx-4090', $1, engine_id := 'vllm', sequences := 2, gpu_count := 2)"
@@ -129,6 +130,7 @@ def test_the_machine_around_the_cards(plans):
     assert rows[4]["power_kw_most"] == pytest.approx(4 * 0.45)
 
 
+@pytest.mark.full
 def test_bad_questions_have_a_reason_and_no_number(book):
     told = asked(book, list(WRONG))
     nothing = ("verdict", "decode_tokens_per_second_most", "user_tokens_per_second_likely")
@@ -169,6 +171,7 @@ def test_the_published_plans_are_what_the_macro_answers(book):
         cursor.execute("ROLLBACK")
 
 
+@pytest.mark.full
 def test_thousands_of_questions_at_once_stay_within_little_memory(book):
     """What is beside a question (the ids that its words may mean, the model's row) is looked up, and not carried along by every row."""
     book.execute("CREATE OR REPLACE TEMP TABLE asked_plan AS SELECT gpu_id, model_id, 'bf16' AS dtype_id, '1' AS users, '4096' AS context_tokens, NULL::VARCHAR AS kv_dtype_id, NULL::VARCHAR AS engine_id FROM (FROM gpu ORDER BY gpu_id LIMIT 20), (FROM model ORDER BY model_id LIMIT 100)")  # fmt: skip

@@ -47,6 +47,7 @@ def test_the_limits_of_every_count_fit_and_the_next_step_does_not(book, footprin
                 assert need(context_tokens=4096, sequences=most + 1, gpu_count=count) > capacity
 
 
+@pytest.mark.full
 def test_a_model_too_large_for_a_server_takes_several(book):
     rows = ask(book, "h100-sxm", "deepseek-ai/DeepSeek-V3", dtype_id="fp8", context_tokens=8192)
     assert rows[8]["verdict"] == "no" and rows[16]["verdict"] == "multi-gpu"
@@ -57,6 +58,7 @@ def test_a_model_too_large_for_a_server_takes_several(book):
     assert rows[8]["total_bytes"] / 2 < rows[16]["total_bytes"] < rows[8]["total_bytes"]
 
 
+@pytest.mark.full
 def test_servers_that_are_joined_hold_what_their_stage_holds(book, footprint_of):
     """Llama 3.1 405B in bf16 over 2 × 8 by hand: 63 of 126 layers, each divided by 8, and an eighth of the larger end."""
     model = "meta-llama/Llama-3.1-405B-Instruct"
@@ -102,6 +104,7 @@ def test_a_number_that_is_none_has_a_reason_and_no_verdict(book, argument, value
         assert reason.startswith(f"{argument} := ")
 
 
+@pytest.mark.full
 def test_null_is_what_is_taken_where_nothing_is_said(book):
     asked = "SELECT * FROM on_several_gpus('h100-sxm', '{}'{}) ORDER BY gpu_count"
     said = book.execute(asked.format("meta-llama/Llama-3.1-8B-Instruct", "")).fetchall()

@@ -37,6 +37,7 @@ def each(scenarios, **changes):
     return [scenario | PLAIN | changes for scenario in scenarios]
 
 
+@pytest.mark.full
 @THOROUGH
 @given(scenarios=st.lists(SCENARIO, **BATCH))
 def test_shards_add_up_and_more_gpus_never_need_more(footprints, scenarios):
@@ -92,6 +93,7 @@ def test_tensor_parallel_is_what_sharding_tp_always_meant(footprint_of):
     assert by_name == footprint_of(LLAMA, phase_id="full-finetune", tensor_parallel=4)
 
 
+@pytest.mark.full
 def test_the_first_stage_of_a_pipeline_keeps_what_is_in_flight(footprint_of):
     asked = {"phase_id": "pretrain", "engine_id": "megatron", "pipeline_parallel": 8, "context_tokens": 8192}
     full, half = (footprint_of(LLAMA, **asked, micro_batches_in_flight=n)["activations_bytes"] for n in (8, 4))
@@ -105,7 +107,7 @@ def test_longer_sequences_are_divided_by_context_parallelism(footprint_of):
     assert long == pytest.approx(short, rel=0.03)
 
 
-@pytest.mark.some(8)
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("model", "scenario", "reason"),
     [
@@ -134,7 +136,7 @@ def test_impossible_degrees_say_why(footprint_of, model, scenario, reason):
     assert row["host_bytes"] is None
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize("optimizer", ["adamw", "adamw-foreach"])
 @pytest.mark.parametrize("tokens", [64, 4096])
 def test_buckets_of_ddp_stand_beside_the_gradients_at_every_moment(footprints, optimizer, tokens):
@@ -154,6 +156,7 @@ def test_buckets_of_ddp_stand_beside_the_gradients_at_every_moment(footprints, o
     assert peaks[1] - peaks[0] == both["gradients_bytes"]
 
 
+@pytest.mark.full
 def test_two_cards_talk_through_smaller_buffers_than_many(book, footprints):
     """NCCL's buffers by the number of GPUs (constants nccl_*): nothing else outside the tensors grows with it."""
     constant = dict(book.execute("SELECT constant_id, value FROM constant").fetchall())
@@ -165,7 +168,7 @@ def test_two_cards_talk_through_smaller_buffers_than_many(book, footprints):
     assert four - one == eight - one == constant["nccl_many_gpus_bytes"]
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize(("sharding", "buffers"), [("zero2", 2), ("zero3", 1)])
 def test_deepspeed_sets_its_buckets_aside_whole_for_adapters_too(footprint_of, sharding, buffers):
     """setup_buckets of its stage 1 and 2, and stage 3, take reduce_bucket_size elements in the precision of the gradients."""
@@ -180,6 +183,7 @@ def test_deepspeed_sets_its_buckets_aside_whole_for_adapters_too(footprint_of, s
     assert more - usual == buffers * 2 * (10**9 - 500_000_000)
 
 
+@pytest.mark.full
 def test_autocast_copies_nothing_where_weights_come_in_16_bits(footprint_of):
     """Accelerate's FSDP2 gathers in bf16 (MixedPrecisionPolicy) and DeepSpeed casts the weights: bf16: true is then mixed, from fp32 weights too.
     Steps of FSDP2 counted with and without autocast are equal to the byte."""
@@ -194,6 +198,7 @@ def test_autocast_copies_nothing_where_weights_come_in_16_bits(footprint_of):
     assert both[1]["weights_bytes"] == 2 * both[0]["weights_bytes"]
 
 
+@pytest.mark.full
 def test_deepspeed_on_one_card_keeps_what_it_keeps_on_several(footprints):
     """stage_1_and_2.py: fp32 masters, two states, weights and gradients in 16 bits, and an fp32 copy of the gradients while it steps."""
     step = {"model_id": LLAMA, "phase_id": "full-finetune", "dtype_id": "bf16", "checkpointing": "full"}
@@ -215,6 +220,7 @@ def test_deepspeed_on_one_card_keeps_what_it_keeps_on_several(footprints):
     assert two["host_bytes"] == pytest.approx(18 * parameters, rel=1e-6)
 
 
+@pytest.mark.full
 def test_deepspeed_keeps_masters_of_fp32_weights_too(footprints):
     step = {"model_id": LLAMA, "phase_id": "full-finetune", "dtype_id": "fp32", "gpu_count": 8, "sharding": "zero3"}
     deepspeed, fsdp = footprints([step | {"engine_id": engine} for engine in ("deepspeed", "transformers")])

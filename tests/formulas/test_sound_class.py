@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+import pytest
+
 from pipeline.render.data import sounds
 from tests.formulas.at_once import at_once
 
@@ -70,6 +72,7 @@ def alike(row):
     return {name: value for name, value in row.items() if name.endswith("_bytes") or name == "unknown_reason"}
 
 
+@pytest.mark.full
 def test_what_is_asked_alone_is_what_is_asked_with_others(book):
     columns = "weights_bytes, activations_bytes, total_bytes, context_tokens, codec_bytes, unknown_reason"
     for asked, row in zip(
@@ -116,6 +119,7 @@ def test_what_comes_of_a_class_is_said(book):
     assert {classes[name][2] for name in silent} <= {"sound", "vectors"}  # none that a list of what speaks would miss
 
 
+@pytest.mark.full
 def test_what_was_not_counted_has_a_reason(book):
     asked = (
         (SPEAKS, 30, "fp16", "counted in 32 bits"),

@@ -43,6 +43,7 @@ def pairs(book):
     return one_each(book, "speculative_of", tuple(usual), {name: usual | case for name, case in cases.items()})
 
 
+@pytest.mark.full
 def test_what_is_asked_alone_is_what_is_asked_with_others(book, pairs):
     asked = book.execute(f"FROM speculative_of('{MODEL}', '{DRAFT}', dtype_id := 'fp8', engine_id := 'vllm', gpu_count := 2)")  # fmt: skip
     assert asked.fetchall() == [tuple(pairs["vLLM"].values())]
@@ -52,6 +53,7 @@ def held(row):
     return row["kv_cache_bytes"] + row["kv_padding_bytes"] + row["state_bytes"]
 
 
+@pytest.mark.full
 def test_llama_cpp_gives_the_draft_a_cache_and_a_buffer_of_its_own_in_one_process(pairs, footprint_of):
     both = pairs["llama.cpp"]
     model = footprint_of(MODEL, dtype_id="gguf-q4_k_m", context_tokens=16384, kv_dtype_id="q8_0")
@@ -65,6 +67,7 @@ def test_llama_cpp_gives_the_draft_a_cache_and_a_buffer_of_its_own_in_one_proces
     assert both["engine_setting"] == "--model-draft FILE" and both["holds_for"] == "llama.cpp 0c1e57098"
 
 
+@pytest.mark.full
 def test_a_server_has_buffers_of_the_drafts_width_and_two_rows_of_logits_a_request(pairs, footprint_of, book):
     both = pairs["vLLM"]
     model = footprint_of(MODEL, dtype_id="fp8", engine_id="vllm", gpu_count=2)
@@ -181,6 +184,7 @@ def test_prediction_layers_of_a_checkpoint_in_fp8_lie_in_fp8_and_the_ends_are_th
 CONTEXTS = {"Qwen/Qwen3.6-27B": (8192, 162.02), "Qwen/Qwen3.5-2B": (4096, 56.02)}
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("model", CONTEXTS)
 def test_llama_cpp_gives_prediction_layers_a_context_of_their_own(pairs, footprint_of, model):
     tokens, told = CONTEXTS[model]

@@ -50,7 +50,7 @@ def test_speech_is_a_footprint_of_its_tokens_and_a_codec(book, footprint_of):
     assert five["total_bytes"] - half["total_bytes"] < 0.5 * half["total_bytes"]
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("model", "scenario", "reason"),
     [

@@ -48,6 +48,7 @@ def bounds(book):
     return one_each(book, "speed_on", ("gpu", "model"), cases)
 
 
+@pytest.mark.full
 def test_what_is_asked_alone_is_what_is_asked_with_others(book, bounds):
     assert speed(book, "h100-sxm", "Qwen/Qwen3-8B", dtype_id="fp8") == bounds["single"]
 

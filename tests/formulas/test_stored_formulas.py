@@ -42,6 +42,7 @@ def test_cards_are_judged_from_the_file(stored):
     assert rows == [("fits",)]
 
 
+@pytest.mark.full
 def test_the_calculator_is_translated_from_the_file(stored):
     assert "export function footprints" in Mirror(stored).module()
 

@@ -26,12 +26,14 @@ def test_llama_405b_in_fp8_by_hand(weight, footprint_of):
     assert weight[LLAMA, "bf16"][0] == 2 * 405_853_388_800, "what another checkpoint of it would need is not changed"
 
 
+@pytest.mark.full
 def test_llama_405b_in_fp8_has_less_room_on_eight_cards(book):
     """Three requests of 131,072 tokens: 410 GB of weights would leave room for them, 487 GB do not."""
     asked = "FROM on_several_gpus('h100-sxm', $model, dtype_id := 'fp8', context_tokens := 131072, sequences := 3) SELECT verdict WHERE gpu_count = 8"
     assert book.execute(asked, {"model": LLAMA}).fetchall() == [("no",)]
 
 
+@pytest.mark.some(2)
 # Repositories that hold nothing but what is loaded and a tokenizer: bytes, and what prediction layers in 16 bits add.
 @pytest.mark.parametrize(
     ("model_id", "beside_elements"),

@@ -128,6 +128,7 @@ def test_an_8_bit_cache_has_a_verdict_only_where_a_source_says_that_the_card_rea
     assert several and {row["verdict"] is not None for row in several} == {held}
 
 
+@pytest.mark.full
 def test_an_8_bit_cache_is_read_on_older_cards_where_flashinfer_reads_the_model(book):
     """Two RTX 3090 run Qwen3.6-27B with --kv-cache-dtype fp8; models whose layers only Triton runs there are refused."""
     asked = (
@@ -149,6 +150,7 @@ def test_an_8_bit_cache_is_read_on_older_cards_where_flashinfer_reads_the_model(
     assert told == [[(None,)], [("fits",)]]
 
 
+@pytest.mark.full
 def test_what_flashinfer_works_in_is_counted_beside_a_cache_in_fp8(footprint_of, book):
     """394 MiB for each group of layers, taken when the cache is there already."""
     workspace = book.execute("SELECT constants.vllm_flashinfer_workspace_bytes FROM constants_row").fetchone()[0]
@@ -160,6 +162,7 @@ def test_what_flashinfer_works_in_is_counted_beside_a_cache_in_fp8(footprint_of,
         assert large - small == groups * workspace
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("model", "columns", "width"),
     [("Qwen/Qwen2-Audio-7B-Instruct", 156_032, 4096), ("Qwen/Qwen2.5-Omni-7B", 152_064, 3584)],

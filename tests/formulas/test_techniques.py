@@ -98,7 +98,7 @@ def test_a_published_run_with_a_draft_and_without(book):
     assert f"where we say {alone:.1f} and, with what it kept of five\ndrafted, {both:.0f}: " in page
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("gpu", "model", "draft", "why"),
     [

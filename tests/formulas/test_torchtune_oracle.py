@@ -35,13 +35,7 @@ def test_adapters_have_as_many_parameters_as_it_gives_them(judged):
 @pytest.fixture(scope="module")
 def shared():
     """Steps of its distributed recipes, on the first of several cards."""
-    by_count = {row["gpu_count"] for row in step_account.read("torchtune_sharded_peaks.csv")}
-    return [
-        row
-        for count in sorted(by_count)
-        for row in step_account.judged("torchtune_sharded_peaks.csv", gpu_count=count, sharding="zero3")
-        if row["gpu_count"] == count
-    ]
+    return step_account.judged("torchtune_sharded_peaks.csv", sharding="zero3")
 
 
 def test_several_cards_hold_what_its_distributed_recipes_hold(shared):

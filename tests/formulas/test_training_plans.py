@@ -184,6 +184,7 @@ def test_who_waits_is_told_by_the_links_of_a_card(book):
         assert book.execute(query, [gpu, network, link, scale]).fetchall() == [(pytest.approx(ratio),)], (gpu, scale)
 
 
+@pytest.mark.full
 def test_of_experts_those_that_a_token_passes_are_counted(plans):
     """3B of 30B: about as quick as a model of 3B, and held like one of 30."""
     told = plans("h100-sxm", EXPERTS, phase_id="full-finetune", data_bytes=10**9)[0]
@@ -211,6 +212,7 @@ def test_the_factor_of_whole_trainings_is_that_of_the_published_ones(whole, book
     assert most == pytest.approx(max(ratios), abs=0.01) and most >= max(ratios)
 
 
+@pytest.mark.full
 def test_each_whole_training_is_judged_by_the_others(whole, book):
     """The factor is fitted to all eight: what it is worth shows when each is left out in turn."""
     page = (Path(__file__).parents[2] / "site" / "docs" / "method" / "plans.md").read_text(encoding="utf-8")

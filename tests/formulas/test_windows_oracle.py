@@ -46,6 +46,7 @@ def test_the_mask_comes_with_the_window_and_not_after_it(steps):
     assert at - below > 600e6 > 100 * (above - at)
 
 
+@pytest.mark.full
 def test_a_prompt_as_long_as_the_window_is_counted_with_its_mask():
     rows = step_account.prefill("prefill_boundary.csv")
     assert len(rows) > 50

@@ -160,7 +160,7 @@ CASES: dict[str, Callable[[int, Path], Callable[[], object]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.some(10)
+@pytest.mark.some(4)
 @pytest.mark.parametrize("case", CASES)
 def test_a_reader_takes_no_more_than_in_proportion_to_what_it_reads(case, tmp_path):
     few, many = CASES[case](FEW, tmp_path), CASES[case](TIMES * FEW, tmp_path)

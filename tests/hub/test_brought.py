@@ -71,6 +71,7 @@ def test_a_few_models_that_are_gone_are_no_reason(case):
     assert (done.removed, done.kept_apart) == (3, "")
 
 
+@pytest.mark.full
 def test_renamed_models_are_not_lost(case):
     case.add(*NAMES)
     case.crawl()

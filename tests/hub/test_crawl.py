@@ -13,6 +13,7 @@ from tests.fake_hub.models import LLAMA, LLAMA_COUNT, config, gguf, plain, row, 
 TODAY = datetime.date.today().isoformat()
 
 
+@pytest.mark.full
 def test_a_first_crawl_costs_a_page_of_the_list_per_hundred_and_one_request_a_model(case):
     case.add(*(f"org{i % 9}/model-{i}" for i in range(250)))
     done = case.crawl()
@@ -62,6 +63,7 @@ def test_a_new_commit_costs_one_model_and_changes_one_line(case):
     assert case.records()["org/b"]["config"]["hidden_size"] == 128
 
 
+@pytest.mark.full
 def test_thousands_are_listed_in_pages_and_only_as_many_as_asked_for(case):
     case.hub.page = 1000
     case.hub.models = [plain(f"org{i % 40}/m{i}", files=()) for i in range(6000)]
@@ -120,6 +122,7 @@ def test_gated_and_private_models_keep_the_totals_of_the_listing_and_are_marked(
     assert case.requests("resolve") == 0
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(("status", "code"), [(404, "RepoNotFound"), (410, ""), (401, "RepoNotFound"), (401, "")])
 def test_a_removed_model_is_kept_with_the_date_and_not_asked_for_again(case, status, code):
     case.add("org/stays", "org/goes")

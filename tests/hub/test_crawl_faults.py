@@ -72,7 +72,7 @@ def patience(act):
     return HASTY if act in (stall, drip) else QUICK
 
 
-@pytest.mark.some(5)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("where", ["api/models", "resolve"])
 @pytest.mark.parametrize(
     "act",
@@ -102,6 +102,7 @@ def test_a_fault_that_passes_costs_a_try_and_nothing_else(case, where, act):
     assert sum(done.requests.values()) == 13 + 2
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("act", "reason"),
     [
@@ -148,6 +149,7 @@ def test_a_storm_of_429_is_waited_out_by_all_threads_together(case):
     assert len(early) <= 8  # what was under way; then a second of silence
 
 
+@pytest.mark.full
 def test_a_listing_that_changes_between_pages_loses_and_doubles_nothing_that_was_known(case):
     case.add(*(f"org/m{i:03}" for i in range(250)))
     case.crawl(trending_share=0)
@@ -164,7 +166,7 @@ def test_a_listing_that_changes_between_pages_loses_and_doubles_nothing_that_was
     assert case.records() == before
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
@@ -209,6 +211,7 @@ def test_a_token_is_sent_to_the_hub_and_written_nowhere(case, monkeypatch, capfd
     assert all("vram-almanac" in agent and "hf_hub" in agent for agent in case.hub.agents)
 
 
+@pytest.mark.full
 def test_a_hub_that_goes_down_in_the_middle_ends_the_crawl_early_with_what_it_gave(case):
     case.add(*(f"org/m{i:03}" for i in range(120)))
     served = []

@@ -174,7 +174,7 @@ LIES = {
 }
 
 
-@pytest.mark.some(5)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("lie", LIES)
 def test_a_header_that_lies_is_set_aside_with_its_reason_and_the_model_stays(case, lie):
     body, reason = LIES[lie]
@@ -202,6 +202,7 @@ def test_a_missing_shard_is_a_reason_and_half_a_set_of_them_too(case):
     assert records["org/half"]["header_problem"] == f"{INDEX}: 1 shards of 2"
 
 
+@pytest.mark.full
 def test_a_stall_is_tried_again_and_then_left_to_the_next_crawl_and_costs_the_headers_alone(case):
     single(case, "org/slow")
     single(case, "org/good")

@@ -102,7 +102,7 @@ def hostile(request):
     return HOSTILE[request.param]
 
 
-@pytest.mark.some(10)
+@pytest.mark.some(4)
 def test_a_bad_model_is_one_row_of_rejected_and_the_others_are_read(case, hostile):
     bad, given, reason = hostile
     case.add(*GOOD)

@@ -42,6 +42,7 @@ def grades(snapshot, chosen):
     return {r["model_id"]: r["anatomy_grade"] for r in frames["model"].iter_rows(named=True)}
 
 
+@pytest.mark.full
 def test_models_of_the_book_come_out_of_a_crawl_as_well_known_as_before(served, bundled):
     case, chosen = served
     done = case.crawl(recheck_count=0)

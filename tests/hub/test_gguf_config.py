@@ -42,6 +42,7 @@ def test_a_config_of_the_repositorys_own_goes_before_what_the_file_says(case):
     assert (record["config_kind"], record["config"]["max_position_embeddings"]) == ("verbatim", 512)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     "changed",
     [

@@ -100,6 +100,7 @@ def test_a_header_of_any_json_is_a_reason_or_a_census(value):
     assert sum(counts.values()) > 0
 
 
+@pytest.mark.full
 @given(JSON)
 def test_json_is_read_as_it_was_written(value):
     text = json.dumps(value)

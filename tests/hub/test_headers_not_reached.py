@@ -13,6 +13,7 @@ from tests.hub.test_passing_faults import answers, while_it_lasts
 HEAD = safetensors(llama())
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     "fault",
     [
@@ -64,6 +65,7 @@ def test_all_shards_at_once_that_is_no_such_thing_falls_back_to_shards(case, fau
     assert "header" in case.records()["org/a"]
 
 
+@pytest.mark.full
 def test_shards_that_fail_too_leave_sharded_models_their_configs_and_end_no_crawl(case):
     """However many they are: the next crawl asks again."""
     for i in range(25):

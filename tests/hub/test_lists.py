@@ -66,6 +66,7 @@ CUT_SHORT = {
 }
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("how", CUT_SHORT)
 def test_a_list_that_is_cut_short_is_a_partial_crawl_that_says_so(case, monkeypatch, how):
     monkeypatch.setenv("HF_TOKEN", "hf_secret_of_a_test")
@@ -120,7 +121,7 @@ def test_lists_that_fail_in_a_row_end_the_lists_and_what_was_listed_is_read(case
     assert case.crawl(trending_share=0).written == 48
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize("how", ["too slow", "too large", "504"])
 def test_a_list_whose_pages_are_too_heavy_is_read_in_smaller_ones(case, how):
     case.add(*(f"org/m{i:03}" for i in range(150)))
@@ -172,6 +173,7 @@ def test_a_hub_that_stops_to_answer_while_models_are_read_ends_the_crawl_soon(ca
     assert done.is_partial and 5 <= done.written < 20 and "no request was answered" in done.problems[0]
 
 
+@pytest.mark.full
 def test_a_server_that_drips_holds_a_try_no_longer_than_one_that_is_silent(case):
     case.add("org/a")
 

@@ -90,7 +90,7 @@ DRIFTS = {
 }
 
 
-@pytest.mark.some(6)
+@pytest.mark.some(3)
 @pytest.mark.parametrize("what", DRIFTS)
 def test_a_hub_that_behaves_otherwise_is_told_in_a_line(hub, monkeypatch, what):
     hub.monkeypatch = monkeypatch

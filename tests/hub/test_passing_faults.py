@@ -53,7 +53,7 @@ def while_it_lasts(case, pattern, fault):
     case.hub.faults.append(lambda handler: bool(re.search(pattern, handler.path)) and (fault(handler), True)[1])
 
 
-@pytest.mark.some(5)
+@pytest.mark.some(2)
 def test_a_config_that_is_not_the_hubs_costs_one_crawl_and_heals_by_itself(case, fault):
     case.add("org/bad", "org/good")
     while_it_lasts(case, "org/bad/resolve", fault)
@@ -67,7 +67,7 @@ def test_a_config_that_is_not_the_hubs_costs_one_crawl_and_heals_by_itself(case,
     assert (case.reasons(), case.requests("resolve")) == ({}, 1)
 
 
-@pytest.mark.some(5)
+@pytest.mark.some(2)
 def test_a_known_model_keeps_all_that_is_known_while_the_fault_lasts(case, fault):
     case.add("org/bad", "org/good")
     case.crawl()
@@ -81,7 +81,7 @@ def test_a_known_model_keeps_all_that_is_known_while_the_fault_lasts(case, fault
     assert case.records()["org/bad"]["revision"] == plain("org/bad", version=2)["sha"]
 
 
-@pytest.mark.some(5)
+@pytest.mark.some(2)
 def test_headers_that_are_not_the_hubs_leave_the_model_its_config_and_come_with_the_next_crawl(case, fault):
     single(case, "org/bad")
     single(case, "org/good")
@@ -95,7 +95,7 @@ def test_headers_that_are_not_the_hubs_leave_the_model_its_config_and_come_with_
     assert "header" in case.records()["org/bad"] and "is_header_due" not in case.records()["org/bad"]
 
 
-@pytest.mark.some(5)
+@pytest.mark.some(2)
 def test_what_was_not_the_hubs_is_never_kept_for_another_reading(case, fault):
     case.add("org/bad")
     while_it_lasts(case, "org/bad/resolve", fault)

@@ -71,6 +71,7 @@ def test_the_stand_in_says_gone_as_the_hub_does(case, token, status, code):
     assert (answer.status_code, answer.headers.get("x-error-code")) == (status, code)
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("field", sorted(set(EXPAND) - {"sha", "siblings"}))
 def test_a_field_that_the_hub_gives_no_more_costs_that_field_alone(case, field):
     case.add("org/a", "org/b")

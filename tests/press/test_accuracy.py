@@ -124,8 +124,8 @@ def test_a_scenario_that_is_answered_twice_is_an_error(compared):
         compared.execute("ROLLBACK")
 
 
+@pytest.mark.full
 # no model at all; the model of three rows by another spelling of its name
-@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("held", "compared_rows"), [("", set()), ("microsoft/phi-3-mini-4k-instruct", {"gt0898", "gt1658", "gt1670"})]
 )

@@ -252,6 +252,7 @@ def page_of(book, found):
     return env.get_template("changes.html").render(**found)
 
 
+@pytest.mark.full
 def test_without_a_release_the_page_says_so(tables, tmp_path):
     changes.write(tables, tmp_path, VERSIONS, tmp_path / "release")
     assert json.loads((tables / "changes.json").read_text()) == {"since": None}

@@ -44,7 +44,7 @@ def test_the_bundled_facts_pass(database):
     assert len(list(all_checks())) > 50
 
 
-@pytest.mark.some(6)
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("damage", "named"),
     [

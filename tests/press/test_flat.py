@@ -52,6 +52,7 @@ def differences(book, left, right):
     return book.execute(f"SELECT count(*) FROM ({both})").fetchall()[0][0]
 
 
+@pytest.mark.full
 def test_what_is_asked_says_what_is_written(book, asked):
     assert differences(book, "FROM flat_answered", f"FROM {flat.AS_WRITTEN}('{asked}')") == 0
     known = book.execute("SELECT count(total_bytes), count(unknown_reason) FROM flat_answered").fetchall()[0]
@@ -76,6 +77,7 @@ def test_a_relation_of_one_phase_says_the_same(book, asked, phase):
     assert differences(book, usual, "FROM footprints('flat_usual')") == 0
 
 
+@pytest.mark.full
 def test_a_row_of_another_phase_is_not_answered_as_one_of_those_asked_for(book):
     """The text for adapters knows no phases but theirs, and would take a full fine-tuning for one of them."""
     phases = ["inference", "pretrain", "full-finetune", "LoRA", "qlora"]
@@ -110,6 +112,7 @@ def test_an_argument_that_few_ask_for_is_not_left_out(argument):
         assert duckdb.sql(f"SELECT {written_out(word)} FROM (SELECT {one})").fetchall() == [(argument in said,)]
 
 
+@pytest.mark.full
 def test_columns_have_their_names_and_types(book, asked):
     told, written = (
         book.execute(f"DESCRIBE FROM {name}('{asked}')").fetchall() for name in ("footprints", flat.AS_WRITTEN)
@@ -117,20 +120,20 @@ def test_columns_have_their_names_and_types(book, asked):
     assert told == written
 
 
-def test_a_relation_may_leave_columns_out(book):
+@pytest.mark.some(1)
+@pytest.mark.parametrize(
+    "asked",
+    ["footprints_in('{}', 'inference')", "footprints('{}')", "footprints_in('{}', NULL, is_plain := true)"],
+)
+def test_a_relation_may_leave_columns_out(book, asked):
     """As tables/schema/macro.csv promises: what is not there is not asked for."""
     few = "SELECT 'Qwen/Qwen3-8B' AS model_id, unnest([4096, NULL]) AS context_tokens"
     book.execute(f"CREATE OR REPLACE TEMP TABLE flat_few AS {few}")
     book.execute(f"CREATE OR REPLACE TEMP TABLE flat_all AS FROM no_scenario UNION ALL BY NAME {few}")
-    for asked in (
-        "footprints('{}')",
-        "footprints_in('{}', 'inference')",
-        "footprints_in('{}', NULL, is_plain := true)",
-    ):
-        with unoptimised(book):
-            assert differences(book, f"FROM {asked.format('flat_few')}", f"FROM {asked.format('flat_all')}") == 0
-        told = book.execute("SELECT context_tokens FROM left_rows WHERE total_bytes > 0 ORDER BY ALL")
-        assert told.fetchall() == [(4096,), (8192,)]
+    with unoptimised(book):
+        assert differences(book, f"FROM {asked.format('flat_few')}", f"FROM {asked.format('flat_all')}") == 0
+    told = book.execute("SELECT context_tokens FROM left_rows WHERE total_bytes > 0 ORDER BY ALL")
+    assert told.fetchall() == [(4096,), (8192,)]
 
 
 @pytest.mark.parametrize(
@@ -149,6 +152,7 @@ def test_a_construct_that_is_not_known_stops_the_build_by_its_name(body, said):
             Reading(connection, tuple(TYPES)).macro("footprints")
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("side", grid.SIDES)
 def test_what_is_published_is_worked_out_as_it_is_asked(book, side):
     """In tiers, every row of which stands for many scenarios: short models, large ones, all formats."""

@@ -57,6 +57,7 @@ def read(snapshot: Snapshot, packs: Packs | None) -> tuple[dict[str, list], list
     return {name: frame.rows() for name, frame in frames.items()}, asked
 
 
+@pytest.mark.full
 def test_a_change_of_one_model_is_read_anew_and_so_are_those_that_ask_it(snapshot, tmp_path):
     packs = lambda: Packs(tmp_path / "packs")  # noqa: E731
     first, asked = read(snapshot, packs())

@@ -119,6 +119,7 @@ def test_a_publish_that_is_killed_at_200_moments_leaves_what_is_published_whole(
     killed_at_random(tmp_path, 200)
 
 
+@pytest.mark.full
 def test_a_clock_that_jumps_back_changes_nothing(tmp_path):
     """Files of next year are those of today: what is published is told by what it holds."""
     publishing = Publishing(tmp_path)
@@ -158,6 +159,7 @@ def test_a_small_disk_that_runs_full_leaves_what_is_published_whole(tmp_path):
     assert run.stdout.splitlines() == ["held"], run.stderr
 
 
+@pytest.mark.full
 def test_of_two_publishes_at_once_one_is_told_and_the_other_is_whole(tmp_path):
     publishing = Publishing(tmp_path)
     publishing.whole("0")

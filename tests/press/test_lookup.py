@@ -82,6 +82,7 @@ def test_the_published_rows_are_sorted_by_model(filled: duckdb.DuckDBPyConnectio
     assert set(models) == set(twins)
 
 
+@pytest.mark.full
 def test_formulas_read_nothing_else_of_a_model(book: duckdb.DuckDBPyConnection) -> None:
     """A formula that starts to read another table of models must be added to what makes two models twins."""
     mirror = Mirror(book)

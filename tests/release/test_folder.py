@@ -200,6 +200,7 @@ def test_killed_at_any_moment_there_is_one_whole_release_and_the_next_run_mends(
     assert {p.name for p in target.parent.iterdir()} == {".www.lock", "www", "old", "new"}
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("left", ["beside", "half removed", "between"])
 def test_what_each_stop_leaves_is_mended(two, left):
     _old, new, target = two

@@ -80,6 +80,7 @@ def dead(site, root):
     return broken
 
 
+@pytest.mark.full
 def test_a_site_without_an_address_names_none(nowhere):
     assert not (nowhere / "sitemap.xml").exists() and not (nowhere / "sitemap.xml.gz").exists()
     for file in nowhere.rglob("*.html"):
