@@ -187,7 +187,6 @@ def test_what_is_published_in_few_bits_is_not_packed_again(ask_json):
     }
 
 
-@pytest.mark.full
 def test_what_lists_one_of_each_work_for_the_wish(ask_json, ask):
     told = ask_json("what", "--gpu", "rtx-3060-12gb")
     names = [row["model"] for row in told["models"]]

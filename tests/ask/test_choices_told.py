@@ -38,7 +38,6 @@ def test_a_training_says_what_nobody_chose(ask_json, ask, phase, words):
     assert "every layer recomputed (gradient checkpointing)" in first  # in the sentence itself
 
 
-@pytest.mark.full
 def test_a_trainer_that_recomputes_nothing_is_told_so(ask_json, ask):
     asked = ("fits", SMALL, "--gpu", "h100-sxm", "--phase", "lora", "--program", "transformers")
     assert ask_json(*asked)["best"]["checkpointing"] == "none"

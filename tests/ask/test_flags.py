@@ -101,7 +101,7 @@ def test_files_that_nobody_read_are_started_in_16_bits_with_a_word(name, stored_
         assert "No source here says what its files are in" in one["note"]
 
 
-@pytest.mark.full
+@pytest.mark.some(1)
 @pytest.mark.parametrize("name", ["RedHatAI/Qwen3-8B-speculator.eagle3", "redhatai/qwen3-8b-SPECULATOR.eagle3"])
 def test_a_head_that_drafts_is_asked_by_its_name(ask, ask_json, macro, name):
     told = ask_json("fits", TEXT, "--gpu", "rtx-5090", "--draft", name)
@@ -122,7 +122,6 @@ def test_a_head_is_asked_of_what_runs_it_and_of_its_own_model(ask):
     assert status == 3 and f"{head} is a head for {TEXT}" in " ".join(said.split())
 
 
-@pytest.mark.full
 def test_barely_says_by_how_much(ask, ask_json, macro):
     query = """SELECT said.tokens FROM unnest(range(6000, 12001, 1000)) AS said(tokens), LATERAL (FROM speculative_fits_on('rtx-4090', $m, $d,
         dtype_id := 'bf16', draft_dtype_id := NULL, engine_id := 'vllm', context_tokens := said.tokens)) WHERE verdict = 'tight' ORDER BY 1"""

@@ -35,7 +35,7 @@ def test_other_words_are_told_which_there_are(said):
         shared.way_of(said)
 
 
-@pytest.mark.full
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("options", "asked"),
     [

@@ -146,7 +146,6 @@ def test_enter_opens_the_first_however_fast_it_is_pressed(open_page, site_url, t
     page.wait_for_url(site_url + opened)
 
 
-@pytest.mark.full
 def test_what_is_pasted_is_searched_too(open_page, site_url):
     page = open_page("about/")
     box(page).fill("camel coder")
@@ -154,7 +153,6 @@ def test_what_is_pasted_is_searched_too(open_page, site_url):
     page.wait_for_url(f"{site_url}models/acme/CamelCoder.2-405B/")
 
 
-@pytest.mark.full
 def test_enter_with_nothing_found_stays(open_page, site_url):
     page = open_page("about/")
     box(page).fill("zzzzqqqq")

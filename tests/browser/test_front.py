@@ -229,7 +229,7 @@ def test_the_address_may_say_it_as_sql_does(open_page, asked, field, value):
     assert not page.locator("#window .told").is_visible()
 
 
-@pytest.mark.full
+@pytest.mark.some(1)
 @pytest.mark.parametrize("asked", ["phase=lora&gpu=l40s", "dtype=bf16", "cards=all", "sort=need+up", "task=zz"])
 def test_addresses_of_the_old_front_page_open_the_matrix(open_page, site_url, asked):
     page = open_page("about/")
@@ -259,7 +259,6 @@ def drawn_with(open_page, site_url):
     return open_
 
 
-@pytest.mark.full
 def test_the_card_is_guessed_in_the_page_and_may_be_refused(drawn_with):
     page = drawn_with("ANGLE (NVIDIA, NVIDIA GeForce RTX 4090 (0x00002684) Direct3D11 vs_5_0 ps_5_0, D3D11)")
     assert answer(page).startswith("On RTX 4090") and "told to nobody" in page.locator("#window .guess").inner_text()
@@ -271,7 +270,6 @@ def test_the_card_is_guessed_in_the_page_and_may_be_refused(drawn_with):
     assert page.evaluate("localStorage.getItem('almanac:gpu')") in (None, "")
 
 
-@pytest.mark.full
 def test_a_card_that_was_chosen_is_not_guessed_over(drawn_with):
     page = drawn_with("NVIDIA GeForce RTX 4090/PCIe/SSE2", "?gpu=l40s")
     assert answer(page).startswith("On L40S") and not page.locator("#window .guess").is_visible()
@@ -322,7 +320,6 @@ def test_the_first_answer_is_within_five_tabs(open_page):
     assert seen == ["count", "gpu", "want", "context"]
 
 
-@pytest.mark.full
 def test_a_keyboard_has_the_first_answer_within_five_tabs(open_page):
     """From the top of the page: the skip link, then the sentence; what is typed in a list chooses the card."""
     page = open_page()
@@ -389,7 +386,6 @@ def test_the_legend_is_one_line_and_the_rest_is_folded(open_page, width):
     expect(page.locator("#cells p")).to_contain_text("the margin of our error")
 
 
-@pytest.mark.full
 def test_without_scripts_the_list_is_of_a_common_card_and_what_scripts_draw_is_the_same(open_page):
     plain = open_page(java_script_enabled=False)
     row = "[r.querySelector('th').textContent, ...[...r.querySelectorAll('td')].map((c) => c.textContent)]"

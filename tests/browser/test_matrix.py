@@ -36,7 +36,6 @@ def test_any_part_of_a_name_finds_it(open_page, typed, found):
     assert len(names(page)) == len(MODELS)
 
 
-@pytest.mark.full
 def test_my_card_comes_first_and_is_remembered(open_page, site_url):
     page = open_page("matrix/")
     page.locator("select[name=gpu]").select_option("rtx-4090")
@@ -202,7 +201,6 @@ def many(scenarios):
     return scenarios
 
 
-@pytest.mark.full
 def test_a_cell_tells_what_stays_free(open_page, site_url):
     page = open_page("matrix/?find=alpha&gpu=rtx-4090")
     cell = page.locator(f"{ROW} td.v").first

@@ -80,7 +80,6 @@ def test_what_is_folded_is_made_of_the_files_for_programs(open_page):
     assert "Parameters by class" in page.locator("[data-anatomy]").inner_text()
 
 
-@pytest.mark.full
 def test_what_was_chosen_stands_in_the_address_and_comes_back(open_page, site_url):
     page = open_page(MODEL)
     page.locator("[data-controls=inference] select[name=context]").select_option("2048")
@@ -302,7 +301,7 @@ def sheets(pdf: bytes) -> list[int]:
     return found
 
 
-@pytest.mark.full
+@pytest.mark.some(1)
 @pytest.mark.parametrize("paper", PAPER)
 def test_on_paper_no_card_is_lost_and_no_sheet_is_blank(open_page, paper):
     page = open_page(f"{MODEL}?gpu=l40s")

@@ -31,7 +31,7 @@ PAGES = [
 ]
 
 
-@pytest.mark.full
+@pytest.mark.some(1)
 @pytest.mark.parametrize("typed", ["alpha", "7b", "instr", "Alpha-7B", "embed", "lph", "acme struct"])
 def test_search_finds_a_model_by_any_part_of_its_name(open_page, typed):
     page = open_page("about/")
@@ -51,7 +51,6 @@ def test_search_finds_part_of_a_camel_case_name(open_page):
     page.locator(".md-search-result__link", has_text="acme/CamelCoder.2-405B").first.wait_for()
 
 
-@pytest.mark.full
 def test_a_model_page_answers_another_scenario(open_page):
     page = open_page(MODEL)
     table = page.locator("[data-matrix=inference]")
@@ -197,7 +196,6 @@ def test_a_card_says_what_it_does_not_run(open_page):
     assert open_page("gpus/rtx-4090/").locator("section[aria-labelledby=refused]").count() == 0
 
 
-@pytest.mark.full
 def test_on_paper_there_are_answers_and_no_controls(open_page):
     page = open_page(MODEL)
     page.emulate_media(media="print")

@@ -33,7 +33,6 @@ def stands_still(page) -> float:
     return there
 
 
-@pytest.mark.full
 def test_the_wheel_turns_the_table_as_far_as_it_is_turned(long_page):
     page = long_page()
     assert page.evaluate("document.getElementById('matrix').scrollHeight") > 50_000

@@ -221,7 +221,7 @@ def test_the_answer_on_one_sheet_of_paper(open_page, width):
             assert page.locator("[data-cards] tr").nth(1).is_visible()
 
 
-@pytest.mark.full
+@pytest.mark.some(1)
 @pytest.mark.parametrize("path", ["?gpu=rtx-4090", "models/acme/Alpha-7B-Instruct/"])
 def test_a_finger_moves_the_page_and_it_stays(open_page, path):
     page = open_page(path, width=390, height=500, has_touch=True, is_mobile=True)

@@ -140,7 +140,6 @@ def test_the_compared_columns_are_those_of_the_plain_page(open_page):
     assert drawn.inner_text().split() == plain.inner_text().split()
 
 
-@pytest.mark.full
 def test_a_missing_address_finds_what_is_near(open_page):
     page = open_page("404.html")
     page.get_by_label("Part of a name").fill("alpha instruct")

@@ -30,7 +30,7 @@ def _of(steps: list[Row], **named: str) -> list[Row]:
     return [row for row in steps if row["lora_rank"] and all(row[n] == v for n, v in named.items())]
 
 
-@pytest.mark.full
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("checkpointing", "least"), [("full", 75), ("none", 45)])
 def test_what_an_adapters_step_reserves_is_known_to_a_few_percent(steps, checkpointing, least):
     """Half of the steps within 2 %; where a block of the logits is lost more is reserved, which the band takes in."""
