@@ -28,7 +28,7 @@ def test_sglang_does_not_profile_a_sampler_for_requests_that_nobody_sends(footpr
         footprint_of("Qwen/Qwen3-0.6B", engine_id=engine, context_tokens=2048)["activations_bytes"]
         for engine in ("sglang", "vllm")
     )
-    assert small < large / 4
+    assert small < large / 3  # (256 requests × 151,936 words × 22 bytes, of which SGLang has one request's)
 
 
 @pytest.mark.full

@@ -38,10 +38,11 @@ CREATE OR REPLACE MACRO vllm_requests(gpu_name, gpu_gib, constants) AS
     iif(gpu_gib >= constants.vllm_large_card_gib AND gpu_name NOT LIKE '%A100%', constants.vllm_large_card_sequences,
         constants.vllm_default_sequences);
 
--- Where the logits of so many do not fit, those of the default of small cards are counted.
+-- Where the logits of so many do not fit, those of the default of small cards are counted. (At most these come to what
+-- is counted: beside the sampler a mixture of experts holds its work space, and a wide forward may hold more than it.)
 CREATE OR REPLACE MACRO requests_by_logits(footprint, vocab_size, usual, capacity, constants) AS iif(
     sequences_of_rank(footprint) <= constants.vllm_default_sequences AND footprint.total_bytes
-        + greatest(0, logit_bytes_vllm(footprint, constants) * usual * vocab_size - footprint.activations_bytes)
+        + logit_bytes_vllm(footprint, constants) * (usual - constants.vllm_default_sequences) * vocab_size
             > constants.vllm_default_share * capacity, constants.vllm_default_sequences, usual);
 
 -- It does not start where its cache has fewer blocks than that and a block is to hold a recurrent state (max_num_seqs

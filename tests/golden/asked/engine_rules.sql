@@ -17,17 +17,17 @@ WITH footprint AS (
         ('vllm', 'inference', 256, 1, 1, 1, 1, 1000000000, 5000000, 4000000, true, 8192, NULL, NULL),
         ('vllm', 'inference', 257, 1, 1, 1, 1, 895000000, 5000000, 90000000, false, 9000, false, '0.16.1'),
         ('vllm', 'inference', 511, 2, 1, 1, 1, 870000000, 1000000, 3000000, true, 9000, true, '0.17'),
-        ('vllm', 'inference', 8, 1, 1, 1, 1, 860580000, 39422000, NULL, false, 9000, true, '0.12'),
-        ('vllm', 'inference', 8, 1, 1, 1, 1, 899998000, 22526000, NULL, false, 9000, true, '0.22'),
-        ('vllm', 'inference', 8, 1, 1, 1, 1, 899998001, 22526000, NULL, false, 9000, true, '0.33'),
-        ('vllm', 'inference', 8, 1, 1, 1, 1, 883411201, 1, NULL, false, 9000, true, '0.21'),
+        ('vllm', 'inference', 8, 1, 1, 1, 1, 870432001, 39422000, NULL, false, 9000, true, '0.12'),
+        ('vllm', 'inference', 8, 1, 1, 1, 1, 883104000, 1, NULL, false, 9000, true, '0.22'),
+        ('vllm', 'inference', 8, 1, 1, 1, 1, 883104001, 1, NULL, false, 9000, true, '0.33'),
+        ('vllm', 'inference', 8, 1, 1, 1, 1, 887558401, 1, NULL, false, 9000, true, '0.21'),
         ('vllm', 'lora', 7, 3, 2, 2, 1, 900000001, 10000000, 0, true, 8193, false, NULL),
         ('vllm', 'inference', 3, 1, 1, 1, 1, 1000000001, 10000000, 5, true, 9000, false, NULL),
         ('sglang', 'inference', 3, 1, 1, 1, 1, 1000000000, 10000000, 5, true, 9000, true, NULL),
         ('sglang', 'inference', 5, 2, 1, 1, 1, 700000000, 10000000, 5, true, 9000, false, NULL),
-        ('sglang', 'inference', 5, 1, 1, 1, 1, 500000000, 10000000, 5, true, 9000, false, NULL)) AS footprints(engine_id,
-            phase_id, sequences, ranks, experts, contexts, stages, total, activations, state, has_windows,
-            context_tokens, sees, version)
+        ('sglang', 'inference', 5, 1, 1, 1, 1, 500000000, 10000000, 5, true, 9000, false, NULL)
+        ) AS footprints(engine_id, phase_id, sequences, ranks, experts, contexts, stages, total, activations, state,
+            has_windows, context_tokens, sees, version)
 ),
 asked AS (
     SELECT footprint, capacity::BIGINT AS capacity, read_tokens, usual, constants,
