@@ -35,7 +35,7 @@ from .scenarios import (
     unpacks,
     use_told,
 )
-from .settings import counted_of, settings_of
+from .settings import CARDS, counted_of, settings_of
 
 STATUS = {"fits": FITS, "tight": DOES_NOT, "no": DOES_NOT, None: UNKNOWN}
 WEIGHTS_ALONE = "SELECT weights_bytes FROM weight WHERE model_id = $id AND dtype_id = 'bf16'"
@@ -130,8 +130,9 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
         answer["helps"] = helps_of(almanac, model, card, use, rows, told, count, smaller)
     # (commands share cards by tensor parallelism alone, and say no share: the settings do)
     if verdict == "fits" and not use.is_training and not (is_divided or use.share or use.max_num_seqs):
+        whole = [row for row in told if row["engine_id"] not in CARDS or (row.get("pipeline_parallel") or 1) == 1]
         answer["commands"] = commands_of(
-            almanac, model, card, told, count, with_images=bool(use.images), program=use.program
+            almanac, model, card, whole, count, with_images=bool(use.images), program=use.program
         )
     return answer
 
@@ -145,7 +146,8 @@ def _in_stages(
         if answer["verdict"] is not None:
             break
     if answer["verdict"] is not None:
-        heads = shared.STAGED.format(count=card.count, tensor=tensor, stages=stages)
+        cards = "one card" if tensor == 1 else f"{tensor} cards"
+        heads = shared.STAGED.format(count=card.count, cards=cards, stages=stages)
         answer["taken"] = " ".join(filter(None, (answer.get("taken"), heads)))
     return answer
 

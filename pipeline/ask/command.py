@@ -241,8 +241,10 @@ def _divided(card: Card, use: Use) -> Card:
     from . import shared
 
     if use.tensor_parallel or use.pipeline_parallel:
+        if card.gpu_id is None:
+            raise Wrong("cards that are divided are named: --gpu 2xrtx-4090")
         said = use.tensor_parallel, use.pipeline_parallel
-        count = card.count if use.is_training else shared.degrees(*said, card.count, is_count_said=card.is_count_said)
+        count = shared.degrees(*said, card.count, is_count_said=card.is_count_said)
         card = replace(card, count=count, is_count_said=True)
     if use.share:
         if not card.capacity_bytes:
@@ -335,16 +337,20 @@ def _said_of_training(
 def _said_of_server(
     almanac: Almanac, asked: argparse.Namespace, program: Any, phase: str, is_made: bool
 ) -> dict[str, Any]:
-    from .settings import counted_of
+    from .settings import CARDS, counted_of
 
     tensor, pipeline = getattr(asked, "tensor_parallel", None), getattr(asked, "pipeline_parallel", None)
     share, most = getattr(asked, "share", None), getattr(asked, "max_num_seqs", None)
     is_alone = any(getattr(asked, name, None) for name in ("draft", "objective", "log"))
+    flag = "--tensor-parallel" if tensor else "--pipeline-parallel"
     if (tensor or pipeline) and (is_made or is_alone or "+" in (asked.gpu or "")):
-        flag = "--tensor-parallel" if tensor else "--pipeline-parallel"
         raise Wrong(
             f"{flag} is of a model that writes text on cards of one kind: without --draft, --objective and --log"
         )
+    if (tensor or pipeline) and phase != "inference":
+        raise Wrong(f"{flag} is of a server; how cards share a training is --sharding: ddp, fsdp2, zero2, zero3")
+    if (tensor or pipeline) and (program is None or program.engine_id.partition("-")[0] not in CARDS):
+        raise Wrong(f"{flag} is of vLLM and SGLang: --program vllm")
     is_vllm = phase == "inference" and program is not None and program.engine_id.startswith("vllm")
     for flag, value in (("--share", share), ("--max-num-seqs", most)):
         if value and (not is_vllm or is_made or is_alone):

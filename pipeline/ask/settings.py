@@ -36,6 +36,8 @@ def _setting(row: Row, card: Card, use: Use | None = None) -> str:
     words = (row["engine_setting"] or "").split(" ")
     share, most = (use.share, use.max_num_seqs) if use else (None, None)
     if row["engine_id"].startswith("vllm") and most:
+        # (beyond what it is told it does not start)
+        most = min(most, int(words[words.index(REQUESTS) + 1])) if REQUESTS in words else most
         words = [*_without(REQUESTS, words), REQUESTS, str(most)]
     if row["engine_id"].startswith("vllm") and (share or not row["share_is_free"]):
         words = [SHARE, f"{share:g}" if share else _share_of(row, card), *_without(SHARE, words)]

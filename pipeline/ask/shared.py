@@ -98,7 +98,7 @@ def check_cards(use: Any, count: int) -> None:
         )
 
 
-STAGED = "Its heads do not divide by {count}: counted in {stages} stages of {tensor} cards each."
+STAGED = "Its heads do not divide by {count}: counted in {stages} stages of {cards} each."
 
 
 def in_stages(told: list[dict[str, Any]], count: int, use: Any) -> list[tuple[int, int]]:
@@ -118,6 +118,10 @@ def degrees(tensor: int | None, pipeline: int | None, count: int, *, is_count_sa
     together = (tensor or 1) * (pipeline or 1)
     if not is_count_said and count == 1:
         return together
+    if tensor and not pipeline and count % tensor == 0 and count != tensor:
+        raise Wrong(
+            f"--tensor-parallel {tensor} divides {tensor} of {count} cards: --pipeline-parallel {count // tensor} too, or --gpu {tensor}xCARD"
+        )
     if count % together or (tensor and pipeline and together != count):
         said = " × ".join(
             f"--{name}-parallel {n}" for name, n in (("tensor", tensor), ("pipeline", pipeline)) if n is not None

@@ -46,8 +46,11 @@ def chosen(answer: dict[str, Any]) -> str:
     if not row.get("checkpointing"):
         return ""
     precision, many = row.get("precision"), use["sequences"]
+    optimizer = answer.get("optimizer") or row["optimizer_id"]
+    if precision == "pure":  # states are as wide as what is trained
+        optimizer = optimizer.replace("(fp32 states)", "(states as wide as the weights)")
     parts = [
-        answer.get("optimizer") or row["optimizer_id"],
+        optimizer,
         _PRECISION.get(precision, precision) if precision else None,
         f"rank {row['lora_rank']} on {_TARGETS.get(row['lora_targets'], row['lora_targets'])}"
         if row["lora_rank"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pipeline.ask.training_words import chosen
 from tests.few import PACKED, SMALL, TEXT
 
 PARTS = ("weights", "adapters", "kv_cache", "kv_padding", "state", "activations", "gradients", "optimizer", "overhead")
@@ -77,3 +78,10 @@ def test_a_mix_that_nobody_described_is_told_in_the_next_one_above_it(ask_json, 
     assert ended == 3 and "no mix above it" in " ".join(problem.split())
     ended, _out, problem = ask("fits", TEXT, "--gpu", "rtx-4090", "--format", "UD-Q4_K_XL")
     assert ended == 2 and "The next mix above it, by its name: --format gguf-q5_k_m" in " ".join(problem.split())
+
+
+def test_states_are_not_said_to_be_in_32_bits_where_they_are_as_wide_as_the_weights():
+    row = dict.fromkeys(("lora_rank", "lora_targets")) | {"checkpointing": "full", "optimizer_id": "adamw"}
+    answer = {"use": {"sequences": 1, "program": "ms-swift"}, "optimizer": "AdamW (fp32 states)"}
+    mixed, pure = (chosen(answer | {"best": row | {"precision": precision}}) for precision in ("mixed", "pure"))
+    assert "fp32 states" in mixed and "fp32 states" not in pure and "as wide as the weights" in pure

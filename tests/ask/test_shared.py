@@ -98,6 +98,10 @@ def test_several_cards_are_told_how_they_were_counted(ask, ask_json):
         (("--gpu", "h100-sxm", *FULL, "--program", "ms-swift", "--max-num-seqs", 8), "--max-num-seqs is of vLLM"),
         (("--gpu", "h100-sxm", "--program", "vllm", "--max-num-seqs", 512), "figures count 256 requests at once"),
         (("--gpu", "h100-sxm", "--program", "vllm", "--max-num-seqs", 4, "--users", 8), "--users 8 are more than"),
+        (("--gpu", "4xh100-sxm", *FULL, "--tensor-parallel", 2), "how cards share a training is --sharding"),
+        (("--gpu", "4xh100-sxm", "--program", "ollama", "--pipeline-parallel", 2), "--pipeline-parallel is of vLLM and SGLang"),
+        (("--gpu", "4xh100-sxm", "--program", "vllm", "--tensor-parallel", 2), "--pipeline-parallel 2 too, or --gpu 2x"),
+        (("--free", "24GiB", "--program", "vllm", "--tensor-parallel", 2), "cards that are divided are named"),
         (("--gpu", "4xh100-sxm", "--program", "vllm", "--tensor-parallel", 3), "--tensor-parallel 3 does not divide 4 cards"),
         (("--gpu", "4xh100-sxm", "--program", "vllm", "--tensor-parallel", 2, "--pipeline-parallel", 3), "are 6 cards"),
         (("--gpu", "4xh100-sxm", "--objective", "dpo", "--tensor-parallel", 2), "without --draft, --objective and --log"),
@@ -160,6 +164,7 @@ def test_cards_of_a_server_are_divided_as_it_is_told(ask, ask_json, macro):
     assert "3 stages of 2 cards each" in alone["taken"] and not told.get("taken")
     _, out, _ = ask(*said, "--gpu", "16xrtx-3090")
     assert "--tensor-parallel-size 8 --pipeline-parallel-size 2" in " ".join(out.split()), "as 16 cards are counted"
+    assert "--tensor-parallel-size 16" not in out and "--tp 16" not in out
 
 
 def test_a_share_of_the_card_is_what_a_server_may_take(ask_json, macro):
