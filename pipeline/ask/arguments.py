@@ -101,7 +101,7 @@ def add(commands: Any) -> None:
         dest="tensor_parallel",
         type=_count("--tensor-parallel", _MOST_CARDS),
         metavar="N",
-        help="cards that divide each layer (default: all; with --pipeline-parallel those of a stage)",
+        help="cards that divide each layer: vLLM and SGLang (default: all; with --pipeline-parallel those of a stage)",
     )
     fits.add_argument(
         "--pipeline-parallel",

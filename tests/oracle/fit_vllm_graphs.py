@@ -19,7 +19,9 @@ MEASURED = Path(__file__).parents[2] / "tables" / "measured.csv"
 
 def main() -> None:
     with MEASURED.open(encoding="utf-8", newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["metric"] == "cuda_graphs" and row["parallelism"] == "1 GPU"]
+        rows = [row for row in csv.DictReader(file) if row["metric"] == "cuda_graphs"]
+    # (other releases capture other lengths)
+    rows = [row for row in rows if row["framework"] == "vLLM V1 0.19.0" and row["parallelism"] == "1 GPU"]
     names = {row["model_id"] for row in rows}
     configs = {record.model_id: record.config for record in bundled_snapshot().records if record.model_id in names}
     points = [(configs[row["model_id"]], int(row["value_bytes"])) for row in rows]
