@@ -14,6 +14,7 @@ from pipeline.confirm.stored import TOWERS
 from pipeline.hub.record import Record
 
 FILLED = "Not listed by its source, but what gives the total"
+LEAVES_TOWERS = "The checkpoint leaves out the towers and the projector of its architecture"
 TIED_AGAIN = "tied head stored again"
 
 
@@ -50,7 +51,7 @@ def variants(anatomy: Anatomy) -> Iterator[tuple[str, Anatomy]]:
         components = {t.component for t in anatomy.tensors if t.tensor_class in TOWERS}
         kept = tuple(t for t in anatomy.tensors if t.tensor_class not in TOWERS)
         yield (
-            "The checkpoint leaves out the towers and the projector of its architecture",
+            LEAVES_TOWERS,
             replace(
                 anatomy,
                 tensors=kept,

@@ -23,6 +23,11 @@ from pipeline.hub.record import Record
 NAMED_FORMAT = re.compile(
     r"(?i)(?<![a-z])(nv|mx)?fp[468]|(?<![a-z])(u?int[248]|[2-8]-?bits?|w[48]a|awq|gptq|bnb|exl\d)"
 )
+# Tasks whose input a language model alone does not take.
+SENSING = (
+    "image-text-to-text", "image-to-text", "visual-question-answering", "document-question-answering", "any-to-any",
+    "visual-document-retrieval", "video-text-to-text", "audio-text-to-text",
+)  # fmt: skip
 # Switches that sources of shapes tend to leave out, and that leave their trace in a count.
 _SWITCHES = (
     {"attention_bias": True},

@@ -17,9 +17,10 @@ import re
 from dataclasses import dataclass, replace
 
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
-from pipeline.confirm.candidates import FILLED, TIED_AGAIN, candidates, with_own_head
+from pipeline.confirm.by_name import by_name
+from pipeline.confirm.candidates import FILLED, LEAVES_TOWERS, TIED_AGAIN, candidates, with_own_head
 from pipeline.confirm.explain import explain
-from pipeline.confirm.filling import NAMED_FORMAT, wholes
+from pipeline.confirm.filling import NAMED_FORMAT, SENSING, may_be_quantised, wholes
 from pipeline.confirm.formats import bytes_by_counts, declared_format, format_by_counts, is_quantised, plain_format
 from pipeline.confirm.header import Census
 from pipeline.confirm.left_out import Undecided
@@ -31,6 +32,7 @@ from pipeline.hub.record import Record
 
 OWN_CONFIG = ("verbatim", "quoted")
 IS_COUNT, BESIDES = "and the published total is its count", " with what the checkpoint holds besides"
+BUILDS_TOWERS = "The total is that of the language model; its class builds the towers, and so they are counted"
 COUNTED_AS_OWN = "The total holds a head beside the embedding: counted as its own"
 # Whose checkpoint may be a quantised repack of the shape. A reconstruction is of the checkpoint itself: what its total has
 # beyond the count may as well be biases that nobody listed, so there the Hub must call it quantised.
@@ -124,9 +126,20 @@ def _of_total(record: Record, anatomy: Anatomy | UnknownAnatomy, *, may_be_packe
                 explanation = explain(record, separate, declared, is_repack=is_repack) or explanation
                 held = separate if TIED_AGAIN not in dict(explanation.parts) else held
                 what = ". ".join(filter(None, (what, COUNTED_AS_OWN)))
+            if what == LEAVES_TOWERS and _builds_towers(record):
+                held, what = anatomy, BUILDS_TOWERS
             found = _confirmed(record, held, what, explanation, declared)
             return found if is_own else replace(found, grade="matched")  # filled in, it is no longer its own config
     return _contradicted(record, anatomy, declared)
+
+
+def _builds_towers(record: Record) -> bool:
+    """Whether the task of a checkpoint of tensors for a server speaks of a class that sees or hears, which holds its towers whether or not a
+    total shows them. Files of GGUF have theirs apart, and what is packed for MLX leaves them out."""
+    is_apart = record.parameters_kind == "exact_gguf" or re.search(
+        r"(?i)gguf|mlx|optiq", f"{record.model_id} {record.library}"
+    )
+    return record.pipeline_tag in SENSING and may_be_quantised(record) and not is_apart
 
 
 def _completed(record: Record) -> Graded | None:
@@ -158,10 +171,10 @@ def _confirmed(record: Record, held: Anatomy, what: str, explanation: Explanatio
     graded = Graded(
         "exact" if own else "matched",
         ". ".join(note),
-        _stored_note(held, explanation),
+        _stored_note(held, explanation, what),
         _stored_format(record, explanation, declared),
         bytes_by_counts(record.parameters_by_dtype, record.stored_parameter_count)
-        or _stored_bytes(record, explanation),
+        or (None if what == BUILDS_TOWERS else _stored_bytes(record, explanation)),
         held,
     )
     return with_parts(graded, record, explanation)
@@ -175,6 +188,23 @@ def _is_named(record: Record, dtype_id: str) -> bool:
 
 def with_parts(graded: Graded, record: Record, explanation: Explanation | None) -> Graded:
     """With what of the checkpoint is held in which format, where it is quantised."""
+    found = _with_told_parts(graded, record, explanation)
+    if found.parts or found.stored_unknown_reason or found.census:
+        return found
+    try:
+        named = by_name(record, graded.anatomy, explanation)
+    except Undecided as reason:
+        stored = found.stored_format or reason.dtype_id
+        return replace(found, stored_format=stored, stored_unknown_reason=str(reason))
+    if named is None:
+        return found
+    note = ". ".join(filter(None, (found.stored_note, named.note)))
+    return replace(
+        found, parts=named.parts, stored_format=found.stored_format or named.dtype_id, stored_note=note or None
+    )
+
+
+def _with_told_parts(graded: Graded, record: Record, explanation: Explanation | None) -> Graded:
     try:
         found = parts(graded.anatomy, record.config, explanation, record.storage_bytes)
     except Undecided as reason:
@@ -250,7 +280,10 @@ def basis(record: Record) -> str:
     return _BASIS.get(record.config_kind or "", "A config of unknown origin")
 
 
-def _stored_note(held: Anatomy, explanation: Explanation) -> str:
+def _stored_note(held: Anatomy, explanation: Explanation, what: str = "") -> str:
+    if what == BUILDS_TOWERS:
+        shown = "".join(f" and {cause} ({size:+,})" for cause, size in explanation.parts)
+        return f"The published total counts the parameters of the language model{shown}"
     if not explanation.parts:
         return "The published total is the number of parameters"
     shown = ", ".join(f"{cause} ({size:+,})" for cause, size in explanation.parts)

@@ -28,6 +28,7 @@ class Storage:
     spread: int = 0  # further elements per matrix that may be there, for a text of varying length
     has_own_bias: bool = False  # a bias is added where the model has none
     spared_layers: int = 0  # the first and the last are left in 16 bits
+    held: str | None = None  # how its matrices are held (weight_format.csv), where that is not how dtype_id holds them
 
 
 def _per(size: int, by: int) -> int:
@@ -89,7 +90,8 @@ def _storages() -> Iterator[Storage]:
                     name += " and the shape of each matrix" if words else ""
                     dtype_id = ("awq-int4" if zeros else "gptq-int4") if group == 128 else None
                     also = ("awq-int4", "gptq-int4") if group == 128 else ()
-                    yield Storage(name, dtype_id, extra, size, also)
+                    held = None if group == 128 else f"gptq-int4-g{group}"
+                    yield Storage(name, dtype_id, extra, size, also, held=held)
     # bitsandbytes: U8 counts double, so does the scale per 64 in double quantisation; 16 + 256 values of the code tables;
     # the state is a JSON text of 150 to 190 bytes, counted double
     yield Storage(

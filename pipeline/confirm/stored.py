@@ -30,6 +30,8 @@ class Explanation:
     groups: frozenset[str] = frozenset()  # classes of matrices that the storage holds
     is_whole: bool = False  # those are all that quantisers of this format usually take
     is_ambiguous: bool = False  # another storage gives the same total
+    rivals: tuple[Storage, ...] = ()  # those that give it for the same matrices, `storage` among them
+    eights: frozenset[str] = frozenset()  # classes of matrices beside them that it shows in 8-bit floats
     stored_bytes: int | None = None
 
 
@@ -151,6 +153,7 @@ def explain_total(
         parts=(*best.parts[:-1], (names, best.parts[-1][1])),
         groups=_named(best.groups),
         is_ambiguous=len({e.storage.dtype_id for e in rivals}) > 1,
+        rivals=tuple(e.storage for e in rivals),
         stored_bytes=best.stored_bytes if len({e.stored_bytes for e in rivals}) == 1 else None,
     )
 
@@ -252,7 +255,9 @@ def _explain_by_mix(
                     if parts is not None:
                         kept = f"{eight.name} (8 bits: {', '.join(sorted(_named(high)))})"
                         parts = (*parts, (kept, scales), (four.name, packed))
-                        return Explanation(parts, four, _named(low), is_ambiguous=True)
+                        return Explanation(
+                            parts, four, _named(low), is_ambiguous=True, rivals=(four,), eights=_named(high)
+                        )
     return None
 
 

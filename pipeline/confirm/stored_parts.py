@@ -27,16 +27,19 @@ from pipeline.confirm.stored import TOWERS, Explanation, group_of
 _MIXED_WITH = ("nvfp4", "mxfp4")  # formats beside which recipes hold the rest in 8-bit floats
 _NEAR = 0.01  # of a size: a repository holds a tokenizer and such besides
 PLAIN = "bf16"  # what is not quantised: two bytes
-_MATRICES = ("linear", "linear-subclass", "expert")
-_WIDTHS = {
+MATRICES = ("linear", "linear-subclass", "expert")
+WIDTHS = {
     "nvfp4": 4.5,
     "mxfp4": 4.25,
     "nf4": 4.5,
-    "awq-int4": 4.2,
-    "gptq-int4": 4.2,
+    "awq-int4": 4.15625,
+    "gptq-int4": 4.15625,
     "gptq-int8": 8.2,
     "int8": 8,
+    "w8a8-int8": 8,
     "fp8": 8,
+    "gptq-int4-g64": 4.3125,
+    "gptq-int4-g32": 4.625,
 }
 # Names of a list that touch no matrix of ours which a format would take: ends, norms, biases, towers, prediction layers, tables.
 _NO_MATRIX = re.compile(
@@ -97,6 +100,11 @@ def parts(
     return tuple(found)
 
 
+def bytes_of(found: Iterable[Part]) -> float:
+    """What the parts take, to a thousandth."""
+    return sum(part.element_count * WIDTHS.get(part.dtype_id, 16) / 8 for part in found)
+
+
 def by_size(
     anatomy: Anatomy, config: Mapping[str, Any], explanation: Explanation | None, storage_bytes: int | None
 ) -> Recipe | None:
@@ -107,7 +115,7 @@ def by_size(
         return None
     named = with_experts("mxfp4")
     held = [(t, d or PLAIN, n) for t in anatomy.tensors for d, n in _held(t, anatomy, config, named, None).items() if n]
-    size = sum(t.element_count // t.layer_count * n * _WIDTHS.get(dtype_id, 16) / 8 for t, dtype_id, n in held)
+    size = sum(t.element_count // t.layer_count * n * WIDTHS.get(dtype_id, 16) / 8 for t, dtype_id, n in held)
     besides = sum(count for _, count in explanation.parts) if explanation else 0
     size *= 1 + besides / anatomy.parameter_count
     return named if abs(storage_bytes - size) < _NEAR * size else None
@@ -115,7 +123,7 @@ def by_size(
 
 def _has_size(found: Iterable[Part], explanation: Explanation, storage_bytes: int | None) -> bool:
     """Whether the parts, and what the checkpoint holds besides in 16 bits, are as many bytes as the repository has."""
-    size = sum(part.element_count * _WIDTHS.get(part.dtype_id, 16) / 8 for part in found)
+    size = bytes_of(found)
     size += sum(2 * count for cause, count in explanation.parts if cause != explanation.parts[-1][0])
     return storage_bytes is not None and abs(storage_bytes - size) < _NEAR * size
 
@@ -141,7 +149,7 @@ def _held(
 ) -> Mapping[str | None, int]:
     """In how many of its layers a tensor is held in which format; None is 16 bits."""
     whole = {None: tensor.layer_count}
-    if tensor.operator not in _MATRICES or tensor.tensor_class in TOWERS:
+    if tensor.operator not in MATRICES or tensor.tensor_class in TOWERS:
         return whole
     shown = _shown(tensor, explanation)
     if named is None:
@@ -191,7 +199,7 @@ def _named(
         possible.update({named.format_of([name])[0] for name in names} if is_open else {dtype_id})
     if tensor.role == "head":
         formats = possible = Counter({dtype_id: count for dtype_id in formats})
-    by_width = sorted(formats, key=lambda dtype_id: -_WIDTHS.get(dtype_id, 16))
+    by_width = sorted(formats, key=lambda dtype_id: -WIDTHS.get(dtype_id, 16))
     least, rest = {}, count
     for dtype_id in by_width:
         least[dtype_id] = min(formats[dtype_id], rest)
@@ -229,7 +237,7 @@ def _layers_of(tensor: Tensor, anatomy: Anatomy, config: Mapping[str, Any]) -> I
 
 def _check_names(named: Recipe, anatomy: Anatomy) -> None:
     """Raises Undecided where a rule names something that the model is not known to have."""
-    matrices = [t for t in anatomy.tensors if t.operator in _MATRICES and is_named(t)]
+    matrices = [t for t in anatomy.tensors if t.operator in MATRICES and is_named(t)]
     places = places_of(named.patterns)
     names = {name for t in matrices for layer in (0, 1, 2) for name in names_of(t, layer, places)}
     seen: set[str] = set()

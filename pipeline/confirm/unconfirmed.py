@@ -26,6 +26,7 @@ from pipeline.anatomy import read_config
 from pipeline.anatomy.class_defaults import class_defaults
 from pipeline.anatomy.rows import Anatomy, ContradictoryConfig, UnknownAnatomy
 from pipeline.confirm.completing import DIMS_ONLY, completions, states_width, typed
+from pipeline.confirm.filling import SENSING
 from pipeline.confirm.grade import Graded, basis, derived
 from pipeline.confirm.lenders import Confirmed, Lenders
 from pipeline.confirm.repository_kind import COPY, container_named, kind_of, parts_of
@@ -42,11 +43,6 @@ _SIZE = re.compile(r"(?i)(?<![a-z0-9.])(?:(\d{1,3})x)?(\d{1,4}(?:\.\d{1,3})?)([b
 _UNITS = {"b": 1e9, "m": 1e6}
 # Widths that classes have beside the listed ones: whose default is one model's and not another's.
 _OPEN = frozenset(["embedding_size"])
-# Tasks whose input a language model alone does not take.
-_SENSING = (
-    "image-text-to-text", "image-to-text", "visual-question-answering", "document-question-answering", "any-to-any",
-    "visual-document-retrieval", "video-text-to-text", "audio-text-to-text",
-)  # fmt: skip
 # Tasks that an encoder is fine-tuned for: a head of labels, or none.
 _ENCODERS = (
     "text-classification", "token-classification", "question-answering", "fill-mask", "feature-extraction", "sentence-similarity",
@@ -201,7 +197,7 @@ def _speaks_against(
         return True
     if not named and not is_named and lenders.may_have_experts(anatomy):
         return True
-    is_sensing = record.pipeline_tag in _SENSING or _SENSES.search(record.model_id.partition("/")[2])
+    is_sensing = record.pipeline_tag in SENSING or _SENSES.search(record.model_id.partition("/")[2])
     return bool(is_sensing) and not {t.tensor_class for t in anatomy.tensors} & set(TOWERS)
 
 

@@ -1,0 +1,71 @@
+"""Repositories of which only the name says a format: what their total, their size and their maker say of it, and what stays unknown."""
+
+import pytest
+
+from pipeline.confirm.stored_parts import bytes_of
+from pipeline.press.anatomise import _read
+from tests.once import bundled_snapshot
+
+
+@pytest.fixture(scope="module")
+def graded():
+    known = {record.model_id: record for record in bundled_snapshot().records}
+    return lambda model_id: (_read(known[model_id]), known[model_id])
+
+
+# Bytes that the repository has, less what is not loaded: prediction layers, a tokenizer.
+@pytest.mark.parametrize(
+    ("model_id", "ahead_elements"),
+    [
+        ("cyankiwi/Qwen3.8-27B-AWQ-INT4", 424_699_392),  # groups of 32
+        ("cyankiwi/Qwen3.8-27B-AWQ-BF16-INT4", 424_699_392),  # its linear attention in 16 bits
+        ("soyrsoyr/Qwen3.8-27B-W4A16-AWQ-GPTQ", 424_699_392),  # the same, by its total
+        ("huginnfork/Qwen3.8-27B-FP8", 424_699_392),  # the feed-forward alone
+        ("Blackfrost-AI/Qwen3.8-27B-ABLITERATED-NVFP4", 0),
+        ("ornith-ai/Ornith-1.5-35B-A3B-FP8", 844_640_768),
+        ("sakamakismile/Qwen3.8-27B-MTP-NVFP4", 424_699_392),  # everything, as the format does
+    ],
+)
+def test_weights_are_what_a_repository_has(graded, model_id, ahead_elements):
+    found, record = graded(model_id)
+    assert bytes_of(found.parts) == pytest.approx(record.storage_bytes - 2 * ahead_elements, rel=0.007)
+
+
+@pytest.mark.parametrize(
+    ("model_id", "loaded_gb"),
+    [
+        ("RedHatAI/Qwen3.6-35B-A3B-NVFP4", 23.49),  # 21.88 GiB that vLLM loaded: linear attention and tower in 16 bits
+        ("QuantTrio/Qwen3.6-35B-A3B-AWQ", 25.46 - 1.69),  # its files, less its prediction layer
+        ("Qwen/Qwen3.5-27B-GPTQ-Int4", 29.4),  # the feed-forward alone: 17.1e9 elements in 4.16 bits, 10.2e9 in 16
+    ],
+)
+def test_what_makers_leave_in_16_bits_is_counted(graded, model_id, loaded_gb):
+    found, _ = graded(model_id)
+    assert bytes_of(found.parts) / 1e9 == pytest.approx(loaded_gb, rel=0.01)
+
+
+def test_a_total_that_shows_groups_and_what_is_left_out_is_taken_at_its_word(graded):
+    found, _ = graded("RedHatAI/Qwen3.5-9B-FP8-dynamic")  # 24 layers of linear attention in 16 bits
+    assert found.stored_format == "fp8"
+    assert {part.dtype_id for part in found.parts if part.tensor.tensor_class == "recurrent"} == {"bf16"}
+    found, _ = graded("cyankiwi/MiniMax-M2.7-AWQ-4bit")
+    assert {part.dtype_id for part in found.parts} == {"bf16", "gptq-int4-g32"}
+
+
+def test_where_nothing_says_how_much_is_packed_there_is_no_number(graded):
+    found, _ = graded("QUASAR-QAT/Qwen3.8-27B-QUASAR-NVFP4")  # 19.7 GB or 30.1
+    assert found.parts is None and "only its name says its format" in found.stored_unknown_reason
+    found, _ = graded("RedHatAI/NVIDIA-Nemotron-3.5-Lightning-30B-A3B-FP8")  # 3 % between them: the larger
+    assert "counted at the larger" in found.stored_note and found.stored_unknown_reason is None
+
+
+def test_models_without_recurrent_layers_stay_as_their_format_packs_them(graded):
+    for model_id in ("Qwen/Qwen3-14B-AWQ", "RedHatAI/Meta-Llama-3.1-8B-Instruct-FP8", "mlx-community/Qwen3.8-27B-4bit"):
+        found, _ = graded(model_id)
+        assert found.parts is None and found.stored_unknown_reason is None
+
+
+def test_a_tower_that_a_class_builds_is_counted_and_one_that_lies_apart_is_not(graded):
+    for model_id, has_tower in (("RedHatAI/Qwen3.6-35B-A3B-NVFP4", True), ("drawais/Qwen3.6-27B-AWQ-INT4", False)):
+        found, _ = graded(model_id)
+        assert any(t.tensor_class == "vision-tower" for t in found.anatomy.tensors) == has_tower
