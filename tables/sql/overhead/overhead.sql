@@ -13,7 +13,7 @@
 --
 -- Units: bytes per GPU. Source: constant.csv, each with its own; what a card's driver keeps is on the card's side
 -- (capacity).
--- Not covered: other processes on the card, a display, MIG slices.
+-- Not covered: other processes on the card, a display, MIG slices; that a Hopper card leaves out delta_warmup_bytes.
 
 CREATE OR REPLACE MACRO communication_bytes(scenario, constants) AS CASE
     WHEN scenario.gpu_count = 1 OR scenario.sharding = 'none' OR scenario.pipeline_parallel = scenario.gpu_count THEN 0
@@ -27,6 +27,15 @@ CREATE OR REPLACE MACRO non_torch_bytes(scenario, constants) AS CASE
     WHEN scenario.engine_id = 'vllm-0.8' THEN constants.vllm_08_non_torch_bytes
     ELSE constants.vllm_non_torch_bytes
 END;
+
+-- What the autotuner of Triton leaves outside PyTorch where a release warms up the kernels of a gated delta rule in its
+-- profiling run with several lengths: on all cards but Hopper, whose kernels are others.
+CREATE OR REPLACE MACRO delta_warmup_bytes(model, scenario, constants) AS iif(scenario.engine_id = 'vllm'
+        AND coalesce(version_place(scenario.program_version, 2) BETWEEN constants.vllm_delta_warmup_from_release
+            AND constants.vllm_delta_warmup_to_release, false)
+        AND coalesce(list_bool_or(list_transform(model.recurrences, lambda layer:
+            len(list_filter(layer.moments, lambda held: held.regime = 'vllm-16')) > 0)), false),
+    constants.vllm_delta_warmup_bytes, 0);
 
 -- CUDA graphs of every length that is captured, a part for each layer: what vLLM takes after the profiling run.
 CREATE OR REPLACE MACRO graphs_bytes_vllm(model, scenario, constants) AS iif(scenario.engine_id = 'vllm-0.8',
@@ -78,6 +87,7 @@ CREATE OR REPLACE MACRO overhead_bytes(scenario, constants, model, gradients) AS
             + unused_blocks_bytes(scenario, constants) + packing_bytes(model, scenario)
         WHEN scenario.engine_id = 'sglang' THEN sglang_standing_bytes(scenario, model, constants)
         WHEN is_server(scenario) THEN non_torch_bytes(scenario, constants)
+            + delta_warmup_bytes(model, scenario, constants)
             + graphs_bytes_vllm(model, scenario, constants)
             + rounding_bytes(model, scenario) + kernel_overhead_bytes(model, scenario, constants)
             + reader_workspace_bytes(model, scenario, constants) + index_standing_bytes(model, scenario, constants)
