@@ -141,6 +141,7 @@ def _in_stages(
     almanac: Almanac, model: Model, card: Card, use: Use, ways: list[tuple[int, int]], *, every: bool
 ) -> dict[str, Any]:
     """Of a model whose heads do not divide by the cards: the way with the fewest stages that has an answer."""
+    use = replace(use, engine_id=use.engine_id or "vllm")
     for tensor, stages in ways:
         answer = fits(almanac, model, card, replace(use, tensor_parallel=tensor, pipeline_parallel=stages), every=every)
         if answer["verdict"] is not None:

@@ -59,7 +59,10 @@ def run(asked: argparse.Namespace) -> int:
             print(json.dumps({"problem": str(problem), "status": problem.status}, ensure_ascii=False))
         say_problem(str(problem))
         return problem.status
-    print(json.dumps(answer, ensure_ascii=False, indent=1) if asked.json else page.text(), flush=True)
+    try:
+        print(json.dumps(answer, ensure_ascii=False, indent=1) if asked.json else page.text(), flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # who reads has read enough
     return status
 
 

@@ -11,6 +11,8 @@ from typing import TextIO
 
 from pipeline.base.bounds import visible
 
+from .sql_words import plain
+
 NARROW = 64  # columns of a terminal below which a table leaves out where a format runs
 WIDEST = 100
 _COLOURS = {"fits": "32", "tight": "33", "no": "31", None: "2", "bold": "1", "dim": "2"}
@@ -32,7 +34,7 @@ class Page:
     def say(self, text: str, kind: str | None = "plain", indent: str = "") -> None:
         behind = indent + "  " * text.startswith("- ")
         wrapped = textwrap.wrap(
-            visible(text), self.width, initial_indent=indent, subsequent_indent=behind, break_on_hyphens=False
+            visible(plain(text)), self.width, initial_indent=indent, subsequent_indent=behind, break_on_hyphens=False
         )
         self.lines += [line if kind == "plain" else self.coloured(line, kind) for line in wrapped or [""]]
 

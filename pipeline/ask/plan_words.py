@@ -7,7 +7,7 @@ from typing import Any
 
 from . import contexts, shared
 from .page import Page
-from .words import PHASES, engine_name, format_name, gib_of, plain, reach_of
+from .words import PHASES, engine_name, format_name, gib_of, reach_of
 
 
 def plan(answer: dict[str, Any], page: Page) -> None:
@@ -19,7 +19,7 @@ def plan(answer: dict[str, Any], page: Page) -> None:
         card, plans = each["card"], each["plans"]
         page.gap()
         if each["verdict"] is None:
-            page.say(f"Not known for {card['name']}: {plain(each['reason'] or 'no figure')}.", "bold")
+            page.say(f"Not known for {card['name']}: {each['reason'] or 'no figure'}.", "bold")
             continue
         if each["verdict"] == "no":
             page.say(
@@ -103,7 +103,7 @@ def _timed(answer: dict[str, Any], each: dict[str, Any], page: Page) -> None:
     how, days = PHASES[answer["use"]["phase_id"]], f"{work['days']:g} day{'s' * (work['days'] != 1)}"
     text = f"{answer['model']} can {how} on {_data(work)}"
     if each["verdict"] is None:
-        page.say(f"Not known for {card['name']}: {plain(each['reason'] or 'no figure')}.", "bold")
+        page.say(f"Not known for {card['name']}: {each['reason'] or 'no figure'}.", "bold")
         return
     if not plans:
         page.say(

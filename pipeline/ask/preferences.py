@@ -11,7 +11,7 @@ from .problems import Wrong
 from .question import Card, Model, Use
 from .scenarios import sees
 from .shared import check_cards
-from .words import format_name, gib_of, plain
+from .words import format_name, gib_of
 
 _SAID = {"fits": "Yes", "tight": "Barely", "no": "No"}
 _PHASES = {"lora": "by LoRA", "qlora": "by QLoRA", "full-finetune": "of all weights", "pretrain": "from scratch"}
@@ -78,7 +78,7 @@ def say(answer: dict[str, Any], page: Page) -> None:
     """The verdict, what it is made of, and what makes it fit."""
     row = answer["preferred"]
     if answer["verdict"] is None:
-        page.say(f"Unknown: {plain(answer['reason'])}.", "bold")
+        page.say(f"Unknown: {answer['reason']}.", "bold")
         return
     each = " on each" if row["gpu_count"] > 1 else ""
     alone = ", of text alone" if answer["is_text_alone"] else ""

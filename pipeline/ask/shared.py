@@ -103,12 +103,12 @@ STAGED = "Its heads do not divide by {count}: counted in {stages} stages of {car
 
 def in_stages(told: list[dict[str, Any]], count: int, use: Any) -> list[tuple[int, int]]:
     """How so many cards may serve a model whose heads do not divide by them: tensor and pipeline parallel, the fewest stages first. None where
-    that is not why nobody knows, or not of a server that was named."""
+    that is not why nobody knows, or not of servers alone."""
     reasons = {row["unknown_reason"] or "" for row in told}
     is_heads = bool(reasons) and all(
         "do not divide by tensor_parallel" in r or "and tensor_parallel" in r for r in reasons
     )
-    if use.is_training or use.engine_id not in ("vllm", "sglang") or not is_heads:
+    if use.is_training or not is_heads or not {row["engine_id"] for row in told} <= {"vllm", "sglang"}:
         return []
     return [(tensor, count // tensor) for tensor in range(count - 1, 0, -1) if count % tensor == 0]
 

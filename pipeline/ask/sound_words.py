@@ -7,7 +7,7 @@ from typing import Any
 from pipeline.base import durations
 
 from .page import Page
-from .words import VERDICTS, cards, format_name, gib_of, plain
+from .words import VERDICTS, cards, format_name, gib_of
 
 
 def fits(answer: dict[str, Any], page: Page) -> None:
@@ -37,7 +37,7 @@ def fits(answer: dict[str, Any], page: Page) -> None:
         page.say(f"GiB by length of the sound; the verdict is of {durations.in_words(seconds)}.", "dim", "  ")
     for row in rows if known else ():
         if row["verdict"] is None:
-            page.say(f"{format_name(row['dtype_id'])} in {row['runs_in']}: {plain(row['unknown_reason'])}", "dim", "  ")
+            page.say(f"{format_name(row['dtype_id'])} in {row['runs_in']}: {row['unknown_reason']}", "dim", "  ")
     if known and answer["note"]:
         page.gap()
         page.say(f"{answer['note']}.")
@@ -49,7 +49,7 @@ def fits(answer: dict[str, Any], page: Page) -> None:
 def _sentence(answer: dict[str, Any]) -> str:
     card, best, verdict = answer["card"], answer["best"], answer["verdict"]
     if verdict is None:
-        return f"Not known: {plain(answer['reason'] or 'no figure of this model')}."
+        return f"Not known: {answer['reason'] or 'no figure of this model'}."
     how = {"fits": "Yes", "tight": "Barely", "no": "No"}[verdict]
     does = "does not run" if verdict == "no" else "runs"
     return (

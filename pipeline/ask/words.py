@@ -5,7 +5,6 @@ Sizes are GiB, here only.
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from pipeline.base.bounds import visible
@@ -37,17 +36,6 @@ _PLACEMENTS = {
     "sequential": "one module at a time",
     "cached": "the denoiser alone, latents and text made before",
 }
-
-
-# what a reason says to who asks in SQL: its tables, and an argument that the terminal has not
-_IN_SQL = re.compile(
-    r" \(table \w+\)| \(lora_\w+ := \w+\)|(?:, and|:) attention := 'eager' says what (?:is needed without|bf16 needs)"
-)
-
-
-def plain(reason: str) -> str:
-    """A reason without what only a question in SQL can make use of."""
-    return _IN_SQL.sub("", reason)
 
 
 def placed(row: dict[str, Any]) -> str:
@@ -116,9 +104,7 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
             heads, *rows = without_reach(answer, [("format", "runs in", what, "longest context", ""), *rows])
             page.table(heads, rows, [row["verdict"] for row in known], drop=1)
         for row in unknown if verdict is not None else ():
-            page.say(
-                f"{format_name(row['dtype_id'])} in {engine_name(row)}: {plain(row['unknown_reason'])}", "dim", "  "
-            )
+            page.say(f"{format_name(row['dtype_id'])} in {engine_name(row)}: {row['unknown_reason']}", "dim", "  ")
         if said := counted_with(answer):
             page.say(said, "dim")
         reached = [row for row in known if row["max_context_tokens"] and not row["model_context_tokens"]]
@@ -200,7 +186,7 @@ def _sentence(answer: dict[str, Any]) -> str:
             does = tuple(f"{can} {PHASES[use['phase_id']]}" for can in ("cannot", "can"))
         return f"{how}: {answer['model']} {does[verdict != 'no']} on {where}, with {told}: {gib_of(best['total_bytes'])} of {gib_of(card['usable_bytes'])} GiB."
     if verdict is None:
-        return f"Not known: {plain(answer['reason'] or 'no figure of this model')}."
+        return f"Not known: {answer['reason'] or 'no figure of this model'}."
     size = f"{gib_of(best['total_bytes'])} of {gib_of(best['capacity_bytes'])} GiB"
     at = at_of(answer)
     name = format_name(best["dtype_id"])
@@ -235,7 +221,7 @@ def together(answer: dict[str, Any], page: Page) -> None:
     rows = answer["together"]
     on = " + ".join(row["name"] for row in rows)
     if answer["verdict"] is None:
-        page.say(f"Unknown: {plain(answer['reason'])}.", "bold")
+        page.say(f"Unknown: {answer['reason']}.", "bold")
         return
     said = {"fits": "Yes", "tight": "Barely", "no": "No"}[answer["verdict"]]
     band = max(row["error_band"] for row in rows) if said == "Barely" else 0
@@ -259,7 +245,7 @@ def together(answer: dict[str, Any], page: Page) -> None:
 def drafted(answer: dict[str, Any], page: Page) -> None:
     """What a model and its draft hold together on a card, and what the engine is told for it."""
     if answer["verdict"] is None:
-        page.say(f"Unknown: {plain(answer['reason'])}.", "bold")
+        page.say(f"Unknown: {answer['reason']}.", "bold")
         return
     row = answer["drafted"]
     said = {"fits": "Yes", "tight": "Barely", "no": "No"}[answer["verdict"]]

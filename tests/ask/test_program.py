@@ -3,7 +3,7 @@
 import duckdb
 import pytest
 
-from pipeline.ask import words
+from pipeline.ask.sql_words import plain
 from tests.few import EXPERTS, SMALL, TEXT
 
 CARD = ("--gpu", "rtx-4090")
@@ -124,7 +124,7 @@ def test_a_checkpoint_in_mxfp4_is_trained_unpacked_and_that_is_said(ask, ask_jso
 def test_a_reason_names_no_argument_of_lora():
     """The terminal has none of them: what it says is the word beside."""
     reason = "With a dropout of 0 it trains (lora_dropout := 0), and with adapters on attention alone (lora_targets := attention)"
-    assert words.plain(reason) == "With a dropout of 0 it trains, and with adapters on attention alone"
+    assert plain(reason) == "With a dropout of 0 it trains, and with adapters on attention alone"
 
 
 @pytest.mark.full
@@ -152,7 +152,7 @@ def test_how_several_cards_share_a_training_is_said(ask):
     ("asked", "status", "words"),
     [
         (("--program", "olama"), 2, "nearest: ollama"),
-        (("--program", "ollama", "--phase", "qlora"), 2, "qlora is done by program := "),
+        (("--program", "ollama", "--phase", "qlora"), 2, "qlora is done by --program "),
         (("--program", "unsloth", "--phase", "full-finetune"), 3, "kernels of its own"),
         (("--program", "vllm 0.5"), 3, "known: 0.6.4 to 0.7, 0.8, 0.9 to 0.10, 0.11 to 0.19, 0.20 to 0.33"),
     ],
