@@ -82,21 +82,23 @@ def by_name(record: Record, anatomy: Anatomy, explanation: Explanation | None) -
     storage = explanation.storage if explanation else None
     if storage is not None and storage.spared_layers:
         return None
+    groups = frozenset(group_of(t) for t in anatomy.tensors if t.operator in MATRICES)
+    row = _packer(record.model_id, said, groups)
+    usual = (row and row["held"]) or USUAL[said]
     held = _widest(explanation.rivals or (storage,), said) if storage else None
     if held:
         return _named(dtype_id, _parts(anatomy, explanation.groups, held, explanation.eights))
     if sized := _by_size(record, anatomy, said):
         return _named(dtype_id, sized)
     if storage:  # in another format of as many elements, which it is not called by
-        return _named(dtype_id, _parts(anatomy, explanation.groups, USUAL[said]))
-    groups = frozenset(group_of(t) for t in anatomy.tensors if t.operator in MATRICES)
+        return _named(dtype_id, _parts(anatomy, explanation.groups - {"head"}, usual))
+    if row:
+        packed, spared = frozenset(row["groups"].split()), int(row["spared_layers"])
+        return _named(dtype_id, _parts(anatomy, packed, usual, spared_layers=spared))
     if not groups & _RECURRENT:
         return None
-    if row := _packer(record.model_id, said, "expert" in groups):
-        packed, spared = frozenset(row["groups"].split()), int(row["spared_layers"])
-        return _named(dtype_id, _parts(anatomy, packed, row["held"] or USUAL[said], spared_layers=spared))
-    larger = _parts(anatomy, _least(groups, said), USUAL[said])
-    if bytes_of(larger) > _FAR * bytes_of(_parts(anatomy, _CORE, USUAL[said])):
+    larger = _parts(anatomy, _least(groups, said), usual)
+    if bytes_of(larger) > _FAR * bytes_of(_parts(anatomy, _CORE, usual)):
         raise Undecided(_OPEN, dtype_id)
     return _named(dtype_id, larger, _AT_THE_LARGER)
 
@@ -162,13 +164,14 @@ def _parts(
     return tuple(found)
 
 
-def _packer(model_id: str, said: str, has_experts: bool) -> dict[str, str] | None:
+def _packer(model_id: str, said: str, groups: frozenset[str]) -> dict[str, str] | None:
+    flags = {"is_recurrent": bool(groups & _RECURRENT), "has_experts": "expert" in groups}
     return next(
         (
             row
             for row in _packers()
             if row["family"] == said
-            and row["has_experts"] in ("", str(has_experts).lower())
+            and all(row[name] in ("", str(is_so).lower()) for name, is_so in flags.items())
             and re.search(row["name_pattern"], model_id, re.IGNORECASE)
         ),
         None,

@@ -106,3 +106,15 @@ def test_recurrent_states_are_fp32_and_convolutions_in_the_precision_of_the_step
     assert layers and all(conv for _, _, conv in layers)
     expected = 3 * sum(count * (4 * state + bytes_each * conv) for count, state, conv in layers)
     assert footprint_of(HYBRID, dtype_id=dtype_id, engine_id="transformers", sequences=3)["state_bytes"] == expected
+
+
+def test_kernels_that_a_release_warms_up_are_held_by_it_alone(footprint_of):
+    """vLLM 0.17 to 0.19 with a gated delta rule: 3.42 and 3.5 GiB by two reports; neither before, after, nor of plain attention."""
+
+    def overhead(model, version):
+        asked = {"program": "vllm", "program_version": version, "dtype_id": "bf16", "context_tokens": 8192}
+        return footprint_of(model, **asked)["overhead_bytes"]
+
+    for version in ("0.17.1", "0.18", "0.19"):
+        assert overhead("Qwen/Qwen3.5-4B", version) - overhead("Qwen/Qwen3.5-4B", "0.20") == 3_704_346_869
+    assert overhead("Qwen/Qwen3-8B", "0.18") == overhead("Qwen/Qwen3-8B", "0.20")

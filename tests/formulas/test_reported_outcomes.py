@@ -67,6 +67,13 @@ REPORTED = {
     "the same: its other model": (
         "ran", "rtx-5090", "nvidia/Qwen3.6-35B-A3B-NVFP4", VLLM.format("0.24") + ", context_tokens := 131072, kv_dtype_id := 'fp8'",
     ),
+    "vllm-project/vllm issue 36973: 44,016 tokens of cache, where kernels warmed up hold 3.4 GiB (134,144 before)": (
+        "ran", "rtx-5090", "Qwen/Qwen3.5-35B-A3B-GPTQ-Int4",
+        VLLM.format("0.18") + ", dtype_id := 'gptq-int4', context_tokens := 40960, kv_dtype_id := 'fp8'",
+    ),
+    "QwenLM: the feed-forward of its own four bits alone, 29.4 GB": (
+        "did not run", "rtx-4090", "Qwen/Qwen3.5-27B-GPTQ-Int4", VLLM.format("0.20") + ", dtype_id := 'gptq-int4', context_tokens := 8192",
+    ),
     "noonghunna/club-3090 issue 1087: 12.2 GiB left for a cache on each of two": (
         "ran", "rtx-5090", "Qwen/Qwen3.8-27B", VLLM.format("0.27") + ", dtype_id := 'fp8', context_tokens := 131072, gpu_count := 2",
     ),
