@@ -1,7 +1,10 @@
 """Repositories of which only the name says a format: what their total, their size and their maker say of it, and what stays unknown."""
 
+import csv
+
 import pytest
 
+from pipeline.confirm.by_name import FILE
 from pipeline.confirm.stored_parts import bytes_of
 from pipeline.press.anatomise import _read
 from tests.once import bundled_snapshot
@@ -70,3 +73,10 @@ def test_a_tower_that_a_class_builds_is_counted_and_one_that_lies_apart_is_not(g
     for model_id, has_tower in (("RedHatAI/Qwen3.6-35B-A3B-NVFP4", True), ("drawais/Qwen3.6-27B-AWQ-INT4", False)):
         found, _ = graded(model_id)
         assert any(t.tensor_class == "vision-tower" for t in found.anatomy.tensors) == has_tower
+
+
+def test_what_makers_pack_is_said_with_a_source():
+    with (FILE.parents[1] / "facts" / "source.csv").open(newline="", encoding="utf-8") as file:
+        known = {row["source_id"] for row in csv.DictReader(file)}
+    with FILE.open(newline="", encoding="utf-8") as file:
+        assert all(row["source"] in known for row in csv.DictReader(file))
