@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from pipeline import ROOT, render
+from pipeline.base.collector import seldom_collected
 from pipeline.base.progress import Progress, step
 from pipeline.book.packs import Packs
 from pipeline.book.schema import PUBLISHED
@@ -65,7 +66,7 @@ def publish(
     """
     folder = output.resolved(folder)
     output.refuse(folder)
-    with alone(folder):
+    with alone(folder), seldom_collected():
         output.recover(folder)
         tables, site = folder / "tables", folder / "site"
         wanted = _fingerprints(root)

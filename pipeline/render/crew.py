@@ -7,6 +7,7 @@ depends on nothing but the tables: who writes it changes no byte.
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import pickle
@@ -21,6 +22,7 @@ from itertools import chain
 from multiprocessing.connection import wait
 from pathlib import Path
 
+from pipeline.base.collector import SELDOM
 from pipeline.book.packs import Packs
 from pipeline.render.kept_pages import KeptPages, keep, page_of, write
 from pipeline.render.pages.models import ModelPages
@@ -136,6 +138,7 @@ def _begin(told: Path) -> None:
     global _pages
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the caller says when to stop
     threading.Thread(target=_end_with_caller, daemon=True).start()
+    gc.set_threshold(*SELDOM)
     _pages = ModelPages(*pickle.loads(told.read_bytes()))
 
 

@@ -102,10 +102,10 @@ export function verdictTold(world, s, held, gpu, totals, at) {
   return `${gives}; ${gib(kib)} GiB are needed${gpus > 1 ? ` on each of ${gpus}` : ""}, ± ${+band.toFixed(1)} %; ${gib(gpu.capacity - kib)} GiB stay free${settingNeeded(world, s.engine, kib, rules.needed(kib, band / 100), gpu.capacity, s.sequences)}`;
 }
 
-// What vLLM has to be told: the share of a card, where what it takes by default is too little, and no more requests and tokens in a step than
-// its figures count (large cards have defaults of their own).
-export function settingNeeded(world, engine, total, need, capacity, sequences, share) {
-  const told = [rules.share_needed(engine, total, need, capacity, { vllm_default_share: share ?? world.server_share })];
+// What a program has to be told: a cache that is not its usual one (`cache`, as the engine names it); of vLLM the share of a card, where what it
+// takes by default is too little, and no more requests and tokens in a step than its figures count (large cards have defaults of their own).
+export function settingNeeded(world, engine, total, need, capacity, sequences, share, cache) {
+  const told = [cache, rules.share_needed(engine, total, need, capacity, { vllm_default_share: share ?? world.server_share })];
   if (engine === "vllm" && world.server_counts && total <= capacity) {
     const [requests, tokens] = world.server_counts.map((count) => Math.max(count, sequences ?? 1));
     told.push(`--max-num-seqs ${requests} --max-num-batched-tokens ${tokens}`);

@@ -277,9 +277,11 @@ function toldOf(out) {
   }
   if (bytes == null) return `${amount(row)}.`;
   const word = { fits: "fits", "multi-gpu": "fits", tight: "is tight", no: "does not fit" }[r.verdict(row, bytes)];
-  const setting = gpu && s.free === "" ? a.settingNeeded(world, row.engine_id, row.total_bytes, row.total_bytes * (1 + row.error_band), bytes, row.sequences, row.card_share) : "";
+  const setting = gpu && s.free === "" ? a.settingNeeded(world, row.engine_id, row.total_bytes, row.total_bytes * (1 + row.error_band), bytes, row.sequences, row.card_share, cacheSetting(s, row)) : "";
   return `${amount(row)}: ${word} on ${named(s, row.gpu_count)}, ${gives(s)}${setting}${word === "is tight" && !isTraining(row) ? ": it fits by less than our error" : ""}.`;
 }
+// How the program is told of a cache that the reader chose (another program than the engine has a word of its own).
+const cacheSetting = (s, row) => s.kv_dtype_id && row.engine_id.startsWith(s.program ?? "") ? shared.kv_dtype?.find((kv) => kv.kv_dtype_id === row.kv_dtype_id)?.setting : null;
 // What does not fit one card in llama.cpp: how much of it goes there, and what the computer's memory holds of the rest.
 function besideSaid({ s, of, row, bytes }) {
   if (bytes == null || row.total_bytes == null || row.gpu_count > 1 || r.holds(row, bytes)) return null;

@@ -218,26 +218,35 @@ def test_a_version_older_than_the_class_of_a_model_has_no_answer(footprints):
             MODEL,
             "vllm",
             "0.7.3",
-        ): "vLLM 0.7.3 is not known for this model: its class Qwen3ForCausalLM is there from 0.8.4 on",
+        ): "vLLM 0.7.3 is not known for this model: its class Qwen3ForCausalLM is known from 0.8.4 on",
         (
             MODEL,
             "transformers",
             "4.44",
-        ): "Transformers 4.44 is not known for this model: its class qwen3 is there from 4.51 on",
-        ("openai/gpt-oss-20b", "vllm", "0.7"): "GptOssForCausalLM is there from 0.10.1 on",
-        ("openai/gpt-oss-20b", "transformers", "4.44.2"): "gpt_oss is there from 4.55 on",
-        ("google/gemma-4-31B-it", "sglang", "0.5.10"): "is there from 0.5.11 on",
-        ("google/gemma-4-31B-it", "vllm", "0.18.1"): "is there from 0.19 on",
-        ("baichuan-inc/Baichuan2-7B-Chat", "vllm", "0.31"): "BaichuanForCausalLM is there up to 0.24.0",
+        ): "Transformers 4.44 is not known for this model: its class qwen3 is known from 4.51 on",
+        ("openai/gpt-oss-20b", "vllm", "0.7"): "GptOssForCausalLM is known from 0.10.1 on",
+        ("openai/gpt-oss-20b", "transformers", "4.44.2"): "gpt_oss is known from 4.55 on",
+        ("google/gemma-4-31B-it", "sglang", "0.5.10"): "is known from 0.5.11 on",
+        ("google/gemma-4-31B-it", "vllm", "0.18.1"): "is known from 0.19 on",
+        ("deepseek-ai/DeepSeek-V4-Flash", "llama.cpp", "b9900"): "deepseek_v4 is known from b10567 on",
+        ("deepseek-ai/DeepSeek-V3.2", "llama.cpp", "b9500"): "deepseek_v32 is known from b10567 on",
+        ("Qwen/Qwen3.8-Flash-Next", "llama.cpp", "b9988"): "qwen4_exp is known from b10660 on",
+        ("deepseek-ai/DeepSeek-V4-Flash", "ollama", "0.30"): "deepseek_v4 is known in no release that was read",
+        ("baichuan-inc/Baichuan2-7B-Chat", "vllm", "0.31"): "BaichuanForCausalLM is known up to 0.24.0",
     }
     known = {
         (MODEL, "vllm", "0.11"): "vLLM 0.11 to 0.19",
         (MODEL, "vllm", None): "vLLM 0.20 to 0.33",
         ("google/gemma-4-31B-it", "vllm", "0.19.0"): "vLLM 0.19",
         ("baichuan-inc/Baichuan2-7B-Chat", "vllm", None): "vLLM 0.20 to 0.24.0",
+        ("deepseek-ai/DeepSeek-V4-Flash", "llama.cpp", None): "llama.cpp b10567 to b11258",
+        (MODEL, "llama.cpp", "b9900"): "llama.cpp b9410 to b11258",
     }
+    formats = {"llama.cpp": "gguf-q4_k_m", "ollama": "gguf-q4_k_m"}
     names = ("model_id", "program", "program_version", "dtype_id")
-    rows = footprints([dict(zip(names, (*case, "bf16"), strict=True)) for case in (*cases, *known)])
+    rows = footprints(
+        [dict(zip(names, (*case, formats.get(case[1], "bf16")), strict=True)) for case in (*cases, *known)]
+    )
     for case, row in zip((*cases, *known), rows, strict=True):
         if case in cases:
             assert row["total_bytes"] is None and row["holds_for"] is None and cases[case] in row["unknown_reason"]
@@ -253,11 +262,11 @@ def test_a_trainer_loads_what_its_transformers_loads(footprints):
         for version in ("0.9.3", "0.9.5", None)
     ]
     earlier, later, newest = footprints(asked)
-    assert earlier["total_bytes"] is None and "its class qwen3_5 is there from 0.9.5 on" in earlier["unknown_reason"]
+    assert earlier["total_bytes"] is None and "its class qwen3_5 is known from 0.9.5 on" in earlier["unknown_reason"]
     assert later["total_bytes"] == newest["total_bytes"] > 0 and later["holds_for"] == "LLaMA-Factory 0.9.5"
     own = [{"model_id": model, "program": "torchtune", "phase_id": "full-finetune"} for model in (MODEL, OLDER)]
     strange, known = footprints(own)
-    assert strange["total_bytes"] is None and "qwen3 is there in no release that was read" in strange["unknown_reason"]
+    assert strange["total_bytes"] is None and "qwen3 is known in no release that was read" in strange["unknown_reason"]
     assert known["total_bytes"] > 0 and known["holds_for"] == "torchtune 0.5 to 0.6"
 
 

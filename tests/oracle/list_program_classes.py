@@ -6,7 +6,8 @@
 FOLDER holds a folder for each program (vllm, sglang, mlx_lm, transformers, torchtune), in it one for each release, in it the wheel's files. Writes
 tables/facts/program_class.csv: a line for each program and range of versions with the names of its classes, as `architectures` (vLLM, SGLang) or
 `model_type` (the others) of configs say them. A class that every release has from the first to the last is not listed. An end that is empty lies
-outside what was read; a line without either end names what no release of the program loads. Trainers load what their newest Transformers loads:
+outside what was read; a line without either end names what no release of the program loads. Lines of other programs (llama.cpp, Ollama), whose
+builds are told by pull requests and issues, stay as they are. Trainers load what their newest Transformers loads:
 BOUNDS is what their wheels allow (Requires-Dist).
 """
 
@@ -53,8 +54,8 @@ BOUNDS = {
 
 
 def number(version: str) -> tuple[int, ...]:
-    """0.10.1.post2 → (0, 10, 1, 2), to be compared."""
-    return tuple(int(part) for part in version.replace("post", "").split("."))
+    """0.10.1.post2 → (0, 10, 1, 2), to be compared; b10567 → (10567,)."""
+    return tuple(int(part) for part in version.replace("post", "").removeprefix("b").split("."))
 
 
 def assigned(path: Path) -> dict[str, ast.expr]:
@@ -180,6 +181,8 @@ def main() -> None:
             found |= {(trainer, source): bounded(releases, most) for trainer, (source, most) in BOUNDS.items()}
         for (name, source), spans in found.items():
             lines += [[name, *span, " ".join(names), source] for span, names in spans.items()]
+    with FILE.open(encoding="utf-8", newline="") as file:
+        lines += [line for line in csv.reader(file) if line[0] not in {*READERS, *BOUNDS, COLUMNS[0]}]
     lines.sort(key=lambda line: (line[0], *(number(version) if version else (-1,) for version in line[1:3])))
     with FILE.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows([COLUMNS, *lines])

@@ -96,7 +96,7 @@ CREATE OR REPLACE MACRO class_span(asked, usual, classes) AS list_filter(classes
 CREATE OR REPLACE MACRO class_reason(asked, known, usual, classes) AS
     iif(usual.program_id IS NOT NULL AND classes.spans IS NOT NULL AND class_span(asked, usual, classes) IS NULL,
         known.name || ' ' || coalesce(asked.program_version::VARCHAR, version_range(usual.min_version,
-            usual.max_version)) || ' is not known for this model: its class ' || classes.class_name || ' is there '
+            usual.max_version)) || ' is not known for this model: its class ' || classes.class_name || ' is known '
         || coalesce(classes.spans_said, 'in no release that was read'), NULL);
 
 -- what a program's row holds for, of a model whose class not all of these versions have

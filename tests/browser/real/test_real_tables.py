@@ -336,3 +336,14 @@ def test_a_training_that_does_not_fit_is_told_the_program_that_makes_it_fit(open
     help_ = open_page(f"models/{MODELS[0]}/?gpu=m4-16gb#now-what").locator("[data-help]")
     expect(help_.locator("li").first).to_be_visible()
     assert "LoRA" not in help_.inner_text()
+
+
+def test_the_calculator_says_how_a_smaller_cache_is_asked_for(open_page):
+    page = open_page(
+        "calculator/?model=Qwen/Qwen3-8B&dtype_id=bf16&engine_id=vllm&gpu=rtx-4090&context_tokens=8192&kv_dtype_id=fp8"
+    )
+    answer = page.locator("#calc .answer")
+    expect(answer).to_contain_text("start it with --kv-cache-dtype fp8_e4m3")
+    page.get_by_label("Cache format").select_option("")
+    expect(answer).to_contain_text("--max-num-seqs")
+    expect(answer).not_to_contain_text("--kv-cache-dtype")
