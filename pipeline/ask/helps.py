@@ -43,19 +43,15 @@ def helps_of(
     dtype = use.dtype_id or next(
         (r["dtype_id"] for r in told if r["dtype_id"] in USUAL and r["dtype_id"].startswith("gguf-")), None
     )
-    # layers are shared by what the format holds, and not by what its file does
-    is_counted_whole = not model.beyond_bytes
-    # (nor are images part of that question)
-    if (
-        not use.is_training
-        and not use.images
-        and count == 1
-        and dtype is not None
-        and dtype.startswith("gguf-")
-        and is_counted_whole
-    ):
+    # (images are no part of that question)
+    if not use.is_training and not use.images and count == 1 and dtype is not None and dtype.startswith("gguf-"):
+        free = card.free_bytes
+        if (
+            model.beyond_bytes and told
+        ):  # what a file holds beyond the format is kept free, as if all of it were on the card
+            free = (told[0]["capacity_bytes"] if free is None else free) - model.beyond_bytes
         asked = {"gpu": card.gpu_id, "model": model.model_id, "dtype": dtype, "context": use.context_tokens}
-        asked |= {"sequences": use.sequences or 1, "kv": use.kv_dtype_id, "free": card.free_bytes}
+        asked |= {"sequences": use.sequences or 1, "kv": use.kv_dtype_id, "free": free}
         (row,) = almanac.rows(
             "FROM layers_that_fit($gpu, $model, dtype_id := $dtype, context_tokens := $context, sequences := $sequences, kv_dtype_id := $kv, "
             "free_bytes := $free)",

@@ -270,8 +270,10 @@ def drafted(answer: dict[str, Any], page: Page) -> None:
 def _help(told: dict[str, Any], card: dict[str, Any], use: dict[str, Any]) -> str:
     kind = told["help"]
     if kind == "layers":
-        text = f"Share it with the CPU: {told['gpu_layers']} of {told['layer_count'] + 1} layers on the card (-ngl {told['gpu_layers']}) in {format_name(told['dtype_id'])}, {gib_of(told['host_bytes'])} GiB in main memory; slower."
-        if told.get("cpu_expert_layers") is not None:
+        is_ollama = use["program"] == "ollama"
+        how = f"Ollama does so by itself; num_gpu {told['gpu_layers']}" if is_ollama else f"-ngl {told['gpu_layers']}"
+        text = f"Share it with the CPU: {told['gpu_layers']} of {told['layer_count'] + 1} layers on the card ({how}) in {format_name(told['dtype_id'])}, {gib_of(told['host_bytes'])} GiB in main memory; slower."
+        if told.get("cpu_expert_layers") is not None and not is_ollama:
             text += f" Or all layers with the experts of {told['cpu_expert_layers']} on the CPU (-ngl 99 --n-cpu-moe {told['cpu_expert_layers']}), {gib_of(told['cpu_expert_host_bytes'])} GiB there."
         return text
     name = f"{format_name(told['dtype_id'])} ({engine_name(told)})"

@@ -96,6 +96,17 @@ def test_a_file_of_ollama_larger_than_its_format_is_told_with_what_it_holds_more
     assert [line["command"].rpartition(" ")[2] for line in told["commands"]] == ["qwen3:8b"]
 
 
+def test_a_tag_of_ollama_is_shared_with_the_cpu_as_ollama_does_it(ask, ask_json):
+    """What its file holds beyond the format is kept free, as if all of it lay on the card."""
+    asked = ("--gpu", "rtx-3060-12gb", "--context", "8192", "--program", "ollama")
+    (tag,) = [one for one in ask_json("fits", "gpt-oss:20b", *asked)["helps"] if one["help"] == "layers"]
+    plain = ask_json("fits", EXPERTS, *asked, "--format", tag["dtype_id"])
+    (shared,) = [one for one in plain["helps"] if one["help"] == "layers"]
+    assert 0 < tag["gpu_layers"] < shared["gpu_layers"]
+    said = " ".join(ask("fits", "gpt-oss:20b", *asked)[1].split())
+    assert f"(Ollama does so by itself; num_gpu {tag['gpu_layers']})" in said and "-ngl" not in said
+
+
 def test_where_files_are_not_counted_a_larger_one_has_a_reason(ask):
     for more in (("--gpu", "rtx-3090 + rtx-3060-12gb"), ("--gpu", "rtx-4090", "--draft", TEXT)):
         status, out, err = ask("fits", "gpt-oss:20b", *more)
