@@ -1,4 +1,4 @@
-"""Shared by the suite: the book as the formulas see it, with every model of the bundled snapshot."""
+"""Shared by the suite: the book as the formulas see it, with the models that tests name, or with every model of the bundled snapshot."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from hypothesis import settings
 
 from pipeline.ask.almanac import FOR_MANY_ROWS
 from pipeline.book.scenario import PLAIN, TYPES
+from pipeline.hub.snapshot import Snapshot
 from pipeline.press.anatomise import anatomise
 from tests import books
+from tests.named import named_snapshot
 from tests.once import FOLDER, bundled_snapshot, first_alone, once
 from tests.planned import Planned
 
@@ -143,24 +145,57 @@ def config_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(scope="session")
-def bundled() -> dict[str, pl.DataFrame]:
-    """The anatomy of every model of the bundled snapshot, by table: read once for all tests, and by one worker for all."""
+def _anatomies(name: str, snapshot: Callable[[], Snapshot]) -> dict[str, pl.DataFrame]:
+    """By table: read once for all tests, and by one worker for all."""
 
     def read(folder: Path) -> None:
-        for name, frame in anatomise(bundled_snapshot()).items():
-            frame.write_ipc(folder / f"{name}.arrow")
+        for table, frame in anatomise(snapshot()).items():
+            frame.write_ipc(folder / f"{table}.arrow")
 
-    return {path.stem: pl.read_ipc(path) for path in sorted(once("bundled", read).iterdir())}
+    return {path.stem: pl.read_ipc(path) for path in sorted(once(name, read).iterdir())}
+
+
+@pytest.fixture(scope="session")
+def named() -> dict[str, pl.DataFrame]:
+    """The anatomy of the models that tests name, by table: a fifth of the snapshot, and of the time."""
+    return _anatomies("named", named_snapshot)
+
+
+@pytest.fixture(scope="session")
+def bundled() -> dict[str, pl.DataFrame]:
+    """The anatomy of every model of the bundled snapshot, by table: of check-full alone, since reading it takes 45 seconds of a core."""
+    return _anatomies("bundled", bundled_snapshot)
+
+
+@pytest.fixture(scope="session", params=["named", pytest.param("bundled", marks=pytest.mark.full)])
+def anatomies(request: pytest.FixtureRequest) -> dict[str, pl.DataFrame]:
+    """What holds for every model: in `make test` for those that tests name, in check-full for all of the snapshot."""
+    return request.getfixturevalue(request.param)
+
+
+def _opened(filled: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    with books.copied(filled) as connection:
+        connection.execute(FEW_ROWS)
+        yield connection
 
 
 @pytest.fixture(scope="session")
 def book(request: pytest.FixtureRequest) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A database with facts, anatomy and formulas, but without the default lookup: scenarios are asked for one by one."""
-    filled = once("book", lambda folder: books.fill(folder, request.getfixturevalue("bundled")))
-    with books.copied(filled) as connection:
-        connection.execute(FEW_ROWS)
-        yield connection
+    """A database with facts, formulas and the anatomy of the models that tests name, but without the default lookup: scenarios are asked for one
+    by one."""
+    yield from _opened(once("book", lambda folder: books.fill(folder, request.getfixturevalue("named"))))
+
+
+@pytest.fixture(scope="session")
+def whole_book(request: pytest.FixtureRequest) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The same with every model of the snapshot, for what is asked of all (of check-full alone)."""
+    yield from _opened(once("whole-book", lambda folder: books.fill(folder, request.getfixturevalue("bundled"))))
+
+
+@pytest.fixture(scope="session", params=["book", pytest.param("whole_book", marks=pytest.mark.full)])
+def any_book(request: pytest.FixtureRequest) -> duckdb.DuckDBPyConnection:
+    """What holds for every model of a book: in `make test` for those that tests name, in check-full for all of the snapshot."""
+    return request.getfixturevalue(request.param)
 
 
 def unoptimised(

@@ -14,17 +14,19 @@ from pipeline.render.data import lineage
 from pipeline.render.data.book import Book
 from pipeline.render.environment import short_names
 from pipeline.render.pages import search
+from tests.once import bundled_snapshot
 from tests.render.tiny_models import HOSTILE
 
 pytestmark = pytest.mark.browser
 QUERIES = Path(__file__).with_name("queries.csv")
 
 
-@pytest.fixture(scope="module")
-def real_index(bundled, tmp_path_factory):
-    """search/index.json as a build of the bundled snapshot writes it."""
+@pytest.fixture(scope="module", params=["listed", pytest.param("read", marks=pytest.mark.full)])
+def real_index(request, tmp_path_factory):
+    """search/index.json as a build of the bundled snapshot writes it, of its lists alone or of what was read of every config."""
     folder = tmp_path_factory.mktemp("real")
-    models = sorted(bundled["model"].to_dicts(), key=lambda m: (-(m["downloads_30d"] or 0), m["model_id"]))
+    rows = listed() if request.param == "listed" else request.getfixturevalue("bundled")["model"].to_dicts()
+    models = sorted(rows, key=lambda m: (-(m["downloads_30d"] or 0), m["model_id"]))
     gpus = read_facts()["gpu"].to_dicts()
     for gpu, short in zip(gpus, short_names([g["name"] for g in gpus]), strict=True):
         gpu |= {"short": short, "capacity_bytes": 0}
@@ -32,6 +34,22 @@ def real_index(bundled, tmp_path_factory):
     book = Book(folder, {"model": models, "gpu": gpus}, [], [], {}, array("f"), [])
     search.write_index(folder, book, paths.assign(models))
     return json.loads((folder / "search" / "index.json").read_text())
+
+
+def listed() -> list[dict]:
+    """Of every model of the snapshot what the search reads."""
+    snapshot = bundled_snapshot()
+    known = snapshot.popularity
+    return [
+        {
+            "model_id": record.model_id,
+            "created_at": record.created_at,
+            "downloads_30d": known[record.model_id].downloads_30d if record.model_id in known else None,
+            "family": (record.config or {}).get("model_type"),  # nearly: that of a part is one of its own
+            "base_model_id": record.base_model_id,
+        }
+        for record in snapshot.records
+    ]
 
 
 def asked() -> list[dict[str, str]]:

@@ -24,12 +24,12 @@ FEW = [old_readers.TEXT, old_readers.PIPELINE, old_readers.SEES]
 
 
 @pytest.fixture(scope="module")
-def small_file(bundled, tmp_path_factory):
+def small_file(named, tmp_path_factory):
     """A book of three models as a file, with two published footprints."""
     path = tmp_path_factory.mktemp("old") / build.DATABASE
     frames = {
         name: frame.filter(pl.col("model_id").is_in(FEW)) if "model_id" in frame.columns else frame
-        for name, frame in bundled.items()
+        for name, frame in named.items()
     }
     with blank.copied(cache_folder()) as connection:
         blank.fill(connection, frames)

@@ -37,11 +37,11 @@ print(json.dumps([connection.execute(query).fetchall() for query in json.loads(s
 
 
 @pytest.fixture(scope="module")
-def tables(bundled, tmp_path_factory):
+def tables(named, tmp_path_factory):
     """The published form of a few models, each with many that share its shape."""
     folder = tmp_path_factory.mktemp("tables")
     frames = {}
-    for name, frame in bundled.items():
+    for name, frame in named.items():
         if "model_id" in frame.columns:
             frame = frame.filter(pl.col("model_id").is_in(MODELS))
             if name != "rejected":
