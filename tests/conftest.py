@@ -213,8 +213,7 @@ def _rows(result: duckdb.DuckDBPyConnection) -> tuple[list[str], list[tuple]]:
     return [column[0] for column in result.description], result.fetchall()
 
 
-@pytest.fixture(scope="session")
-def footprints(book: duckdb.DuckDBPyConnection) -> Callable[[list[Asked]], list[Asked]]:
+def answering(book: duckdb.DuckDBPyConnection) -> Callable[[list[Asked]], list[Asked]]:
     """Answers a batch of scenarios in one query, in their order. All of a batch must name the same columns."""
 
     def ask(scenarios: list[Asked]) -> list[Asked]:
@@ -238,6 +237,11 @@ def footprints(book: duckdb.DuckDBPyConnection) -> Callable[[list[Asked]], list[
         return [by_scenario[tuple(scenario[name] for name in named)] for scenario in scenarios]
 
     return ask
+
+
+@pytest.fixture(scope="session")
+def footprints(book: duckdb.DuckDBPyConnection) -> Callable[[list[Asked]], list[Asked]]:
+    return answering(book)
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import polars as pl
+import pytest
 
 from pipeline.confirm.grade import OWN_CONFIG
 from tests.golden import anatomy
@@ -30,6 +31,7 @@ def test_every_anatomy_is_the_one_of_the_file(anatomies):
     )
 
 
+@pytest.mark.full
 def test_a_number_that_changes_is_named_by_model_and_table(named):
     frame = named["model"]
     model_id = frame.filter(frame["layer_count"] > 0, pl.col("model_id").is_in(list(anatomy.read())))["model_id"][0]

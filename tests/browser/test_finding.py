@@ -164,6 +164,7 @@ def test_enter_opens_the_first_however_fast_it_is_pressed(open_page, site_url, t
     page.wait_for_url(site_url + opened)
 
 
+@pytest.mark.full
 def test_what_is_pasted_is_searched_too(open_page, site_url):
     page = open_page("about/")
     box(page).fill("camel coder")
@@ -171,6 +172,7 @@ def test_what_is_pasted_is_searched_too(open_page, site_url):
     page.wait_for_url(f"{site_url}models/acme/CamelCoder.2-405B/")
 
 
+@pytest.mark.full
 def test_enter_with_nothing_found_stays(open_page, site_url):
     page = open_page("about/")
     box(page).fill("zzzzqqqq")
@@ -179,6 +181,7 @@ def test_enter_with_nothing_found_stays(open_page, site_url):
     assert page.url == f"{site_url}about/"
 
 
+@pytest.mark.full
 def test_a_hostile_name_is_found_as_text(open_page):
     page = open_page("about/")
     box(page).press_sequentially("evil org")
@@ -206,6 +209,7 @@ def test_the_matrix_and_the_list_of_models_read_a_name_alike(open_page, typed, n
     expect(listed.locator("#model-list a")).to_have_count(6)
 
 
+@pytest.mark.full
 def test_a_size_is_not_the_beginning_of_another_word(open_page):
     found = open_page("about/").evaluate(
         """async () => {

@@ -53,7 +53,7 @@ def test_every_format_has_a_verdict_or_a_reason(config_path, capsys):
     assert all((row["verdict"] is None) == (row["unknown_reason"] is not None) for row in formats.values())
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize(("phase", "dtype"), [("qlora", "nf4"), ("full-finetune", "bf16")])
 def test_its_training_is_told(config_path, answer, capsys, phase, dtype):
     main(["fits", str(config_path), "--gpu", "h100-sxm", "--phase", phase, "--json"])
@@ -109,6 +109,7 @@ def test_a_place_that_is_taken_is_said_before_any_work(config_path, capsys, monk
     assert "no-such-folder is no folder" in capsys.readouterr().err
 
 
+@pytest.mark.full
 def test_what_is_kept_is_planned_once(config_path, tmp_path, monkeypatch):
     """Planning the formulas takes longer than answering all scenarios of a model: a question for both tables, of serving and of training."""
     asked = []

@@ -173,14 +173,14 @@ def test_capitals_find_their_row_in_every_macro(book, query):
     assert book.execute(query).fetchall()[0][0] > 0
 
 
-def test_two_models_that_differ_in_case_answer_to_their_own_spelling_only(book):
-    twins = book.execute(
+def test_two_models_that_differ_in_case_answer_to_their_own_spelling_only(any_book):
+    twins = any_book.execute(
         "SELECT list(model_id ORDER BY model_id) FROM model GROUP BY lower(model_id) HAVING count(*) > 1 ORDER BY 1"
     ).fetchall()
     assert twins
     for (both,) in twins:
         asked = [*both, both[0].swapcase()]
-        assert [book.execute("SELECT known_model($id)", {"id": name}).fetchall()[0][0] for name in asked] == asked
+        assert [any_book.execute("SELECT known_model($id)", {"id": name}).fetchall()[0][0] for name in asked] == asked
 
 
 def test_ids_of_facts_are_lower_case():

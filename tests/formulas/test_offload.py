@@ -125,6 +125,7 @@ def test_like_cards_together_hold_what_so_many_of_them_do(book, footprint_of):
     assert {row["verdict"] for row in rows} == {"fits"}
 
 
+@pytest.mark.full
 def test_unlike_cards_hold_layers_by_what_they_give(book, footprint_of):
     """As load_tensors of llama.cpp has it: slot i of n + 1 lies where the share of the cards up to there is more than i / (n + 1)."""
     cards, model = ["rtx-3090", "rtx-3060-12gb"], "Qwen/Qwen3-32B"

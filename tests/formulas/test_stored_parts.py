@@ -54,8 +54,8 @@ def test_weights_are_what_the_repository_holds(weight, model_id, beside_elements
     assert size <= used
 
 
-def test_a_format_that_a_checkpoint_is_published_in_is_loaded_as_it_is(book):
-    different = book.execute(
+def test_a_format_that_a_checkpoint_is_published_in_is_loaded_as_it_is(any_book):
+    different = any_book.execute(
         "SELECT model.model_id FROM model JOIN dtype ON dtype.dtype_id = model.stored_format AND dtype.engine_id IN ('vllm', 'transformers') "
         "AND dtype.bits_per_weight < 16 JOIN weight AS own ON own.model_id = model.model_id AND own.dtype_id = 'stored' "
         "JOIN weight AS named ON named.model_id = model.model_id AND named.dtype_id = model.stored_format "

@@ -69,6 +69,7 @@ def tables(case):
         yield connection
 
 
+@pytest.mark.full
 def test_headers_reach_every_table(tables):
     def ask(query: str) -> dict:
         return {found[0]: found[1:] for found in tables.execute(query).fetchall()}

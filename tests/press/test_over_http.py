@@ -118,6 +118,7 @@ def test_polars_reads_the_same_rows_over_http(tables):
     assert far.equals(pl.scan_parquet(tables / "footprint.parquet").filter(model_id=MODELS[1]).collect())
 
 
+@pytest.mark.full
 def test_the_file_is_attached_over_http_and_its_macros_answer():
     """That of a few models, whose lookup has no rows: the view of it is found all the same."""
     folder = few.written()

@@ -44,6 +44,7 @@ def test_the_hub_could_have_these_names():
     assert all(map(is_model_id, ODD))
 
 
+@pytest.mark.full
 def test_every_odd_name_has_a_page_and_everything_leads_to_it(site):
     models = json.loads((site / "data" / "models.json").read_text(encoding="utf-8"))
     folders = {name: models["paths"].get(str(i), name) for i, name in enumerate(models["id"])}
