@@ -14,6 +14,7 @@ from pipeline.cli import kept, own
 from pipeline.press import blank
 from pipeline.press.flat import grid
 from pipeline.press.lookup import fill_footprints
+from tests.once import blank_folder
 
 QWEN = "Qwen/Qwen3-0.6B"
 
@@ -143,7 +144,7 @@ def test_what_is_kept_is_planned_once(config_path, tmp_path, monkeypatch):
 
 @pytest.mark.full
 def test_a_config_is_read_once_and_again_where_what_is_kept_is_damaged(config_path, tmp_path, monkeypatch):
-    blank_file = blank.kept(cache_folder())
+    blank_file = blank.kept(blank_folder())
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     cache_folder().mkdir(parents=True)
     (cache_folder() / blank_file.name).hardlink_to(blank_file)

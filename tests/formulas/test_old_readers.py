@@ -13,11 +13,11 @@ import duckdb
 import polars as pl
 import pytest
 
-from pipeline.base.caches import cache_folder
 from pipeline.book.scenario import TYPES
 from pipeline.press import blank, build
 from pipeline.press.lookup import LAYERS, WEIGHED
 from tests.formulas import old_readers
+from tests.once import blank_folder
 
 FOLDER = Path(os.environ.get("OLD_DUCKDB") or Path(sys.prefix) / "old-duckdb")
 FEW = [old_readers.TEXT, old_readers.PIPELINE, old_readers.SEES]
@@ -31,7 +31,7 @@ def small_file(named, tmp_path_factory):
         name: frame.filter(pl.col("model_id").is_in(FEW)) if "model_id" in frame.columns else frame
         for name, frame in named.items()
     }
-    with blank.copied(cache_folder()) as connection:
+    with blank.copied(blank_folder()) as connection:
         blank.fill(connection, frames)
         connection.execute(f"CREATE TEMP TABLE asked AS {old_readers.scenario(list(TYPES))}")
         connection.execute("CREATE TEMP TABLE asked_layers AS FROM no_scenario")

@@ -12,12 +12,12 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.base.caches import cache_folder
 from pipeline.book.schema import PUBLISHED
 from pipeline.press import blank, build, same_bytes
 from pipeline.press.lookup import share_footprints
 from pipeline.render.addresses import REMOTE
 from tests import few
+from tests.once import blank_folder
 from tests.press.range_server import serving
 
 # DuckDB and its httpfs, which is no part of the wheel that builds (tests/old-duckdb.lock)
@@ -48,7 +48,7 @@ def tables(named, tmp_path_factory):
                 named = [frame.with_columns(pl.col("model_id") + f"-copy-{n:02}") for n in range(COPIES)]
                 frame = pl.concat([frame, *named])
         frames[name] = frame
-    with blank.copied(cache_folder()) as connection:
+    with blank.copied(blank_folder()) as connection:
         blank.fill(connection, frames)
         share_footprints(connection)
         build.write_footprints(connection, folder / "footprint.parquet")
