@@ -43,7 +43,7 @@ publish: $(READY) ## Build tables and site into build/, from the Hub where it an
 crawl: $(READY) ## Refresh the snapshot in tables/hub from the Hub; goes on where the last crawl stopped (ARGS=--dry-run only looks)
 	@$(BIN)/python -m pipeline crawl $(ARGS)
 
-test: $(READY) $(OLD_READY) ## Run the whole test suite (installs a browser where there is none; where none can be, all tests but the browser's)
+test: $(READY) ## Run the whole test suite (installs a browser where there is none; where none can be, all tests but the browser's)
 	@sh tests/browser/install.sh $(BIN); found=$$?; \
 	if [ $$found = 3 ]; then export ALMANAC_BROWSER=none; elif [ $$found != 0 ]; then exit $$found; fi; \
 	$(QUICKER) $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder

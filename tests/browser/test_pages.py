@@ -129,7 +129,7 @@ def violations(page, what=None):
     ]
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("path", "width"),
     [

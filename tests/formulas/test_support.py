@@ -116,6 +116,7 @@ def cached(book):
     return told
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("card", "held"), READS_FP8.items())
 def test_an_8_bit_cache_has_a_verdict_only_where_a_source_says_that_the_card_reads_it(cached, card, held):
     """Triton has no such type below compute capability 8.9; there vLLM takes FlashInfer, from 8.0 on."""

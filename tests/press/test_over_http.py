@@ -36,6 +36,9 @@ print(json.dumps([connection.execute(query).fetchall() for query in json.loads(s
 """
 
 
+pytestmark = pytest.mark.full  # (the same statements on files of this machine: tests/test_readme.py)
+
+
 @pytest.fixture(scope="module")
 def tables(named, tmp_path_factory):
     """The published form of a few models, each with many that share its shape."""
@@ -89,7 +92,6 @@ def test_a_group_of_footprints_holds_whole_models(tables):
     assert max(map(len, held)) <= build.FOOTPRINTS.most
 
 
-@pytest.mark.some(1)
 @pytest.mark.parametrize("how", ["READ_ONLY", "TYPE duckdb, READ_ONLY"])
 def test_all_tables_are_joined_over_http_from_one_small_file(tables, how):
     """The names are those of the file that is saved, from any catalogue; what is fetched is the catalogue, and of a table what is asked."""
@@ -118,7 +120,6 @@ def test_polars_reads_the_same_rows_over_http(tables):
     assert far.equals(pl.scan_parquet(tables / "footprint.parquet").filter(model_id=MODELS[1]).collect())
 
 
-@pytest.mark.full
 def test_the_file_is_attached_over_http_and_its_macros_answer():
     """That of a few models, whose lookup has no rows: the view of it is found all the same."""
     folder = few.written()
