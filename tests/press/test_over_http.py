@@ -64,7 +64,7 @@ def tables(named, tmp_path_factory):
 
 def ask(*queries: str) -> list[list[list[object]]]:
     if not (FOLDER / "duckdb_extension_httpfs").is_dir():
-        reason = f"no DuckDB with httpfs in {FOLDER}: `make test` installs it where there are wheels for this Python and machine"
+        reason = f"no DuckDB with httpfs in {FOLDER}: `make check-full` installs it where there are wheels for this Python and machine"
         pytest.fail(reason, pytrace=False) if os.environ.get("CI") else pytest.skip(reason)
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(FOLDER), json.dumps(queries)], capture_output=True, text=True, check=False
