@@ -27,10 +27,11 @@ _NAME = re.compile(r"[\w.\-]+/[\w.\-]+|[\w.\-]+")
 
 @functools.cache
 def named() -> frozenset[str]:
-    """Their ids."""
-    ids: dict[str, list[str]] = {}
+    """Their ids. What was measured may be of a copy that has another maker and is answered by the model of its name."""
+    ids: dict[str, set[str]] = {}
     for record in bundled_snapshot().records:
-        ids.setdefault(record.model_id.lower(), []).append(record.model_id)
+        ids.setdefault(record.model_id.lower(), set()).add(record.model_id)
+        ids.setdefault("unsloth/" + record.model_id.lower().partition("/")[2], set()).add(record.model_id)
     said = (word for path in _texts() for word in _NAME.findall(path.read_text(encoding="utf-8").lower()))
     return frozenset(model_id for word in ids.keys() & set(said) for model_id in ids[word])
 

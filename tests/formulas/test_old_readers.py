@@ -52,9 +52,7 @@ def small_file(named, tmp_path_factory):
 def test_every_macro_answers_in_an_older_version(small_file):
     asked = old_readers.queries(small_file)
     if not (FOLDER / "duckdb").is_dir():
-        reason = (
-            f"no older DuckDB in {FOLDER}: `make check-full` installs it where a wheel for this Python and machine exists"
-        )
+        reason = f"no older DuckDB in {FOLDER}: `make check-full` installs it where a wheel for this Python and machine exists"
         pytest.fail(reason, pytrace=False) if os.environ.get("CI") else pytest.skip(reason)
     version, answers = old_readers.ask(FOLDER, small_file, asked, old_readers.scenario(list(TYPES)))
     assert version == "1.5.5" and not version.startswith(duckdb.__version__)

@@ -72,13 +72,13 @@ def test_a_total_that_leaves_open_what_the_rest_is_held_in_gives_no_weights(weig
     assert weight[model, "bf16"][0]
 
 
-def test_parts_are_the_whole_model(book):
-    wrong = book.execute(
+def test_parts_are_the_whole_model(any_book):
+    wrong = any_book.execute(
         "SELECT model_id FROM stored_part JOIN model USING (model_id) GROUP BY model_id, parameter_count "
         "HAVING sum(element_count) <> parameter_count"
     ).fetchall()
     assert wrong == []
-    assert book.execute("SELECT count(DISTINCT model_id) FROM stored_part").fetchall()[0][0] > 40
+    assert any_book.execute("SELECT count(DISTINCT model_id) FROM stored_part").fetchall()[0][0] > 30
 
 
 def test_weights_of_a_recipe_never_lie_below_its_format_throughout(book):
