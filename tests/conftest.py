@@ -164,7 +164,7 @@ def _anatomies(name: str, snapshot: Callable[[], Snapshot]) -> dict[str, pl.Data
 
 @pytest.fixture(scope="session")
 def named() -> dict[str, pl.DataFrame]:
-    """The anatomy of the models that tests name, by table: a fifth of the snapshot, and of the time."""
+    """The anatomy of the models that tests name, by table: a quarter of the snapshot, and of the time."""
     return _anatomies("named", named_snapshot)
 
 

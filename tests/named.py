@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,29 +20,33 @@ from pipeline.hub.snapshot import Snapshot
 from tests.once import bundled_snapshot
 
 TESTS = Path(__file__).parent
-NAMING = (TESTS, TABLES / "facts", TABLES / "measured.csv")
 # a model of each kind, whose configs are read without any book, and names that people search for
 _OF_ALL = ("golden/anatomy.csv", "golden/varied.csv", "browser/queries.csv")
+_TEXTS = (".py", ".csv", ".jsonl", ".sql")
 _NAME = re.compile(r"[\w.\-]+/[\w.\-]+|[\w.\-]+")
 
 
 @functools.cache
 def named() -> frozenset[str]:
-    """Their ids. What was measured may be of a copy that has another maker and is answered by the model of its name."""
-    ids: dict[str, set[str]] = {}
+    """Their ids. Tables also name a model without its maker (a tag of Ollama), or by a copy that unsloth made of it (a measurement)."""
+    by_id, by_name = defaultdict(set), defaultdict(set)
     for record in bundled_snapshot().records:
-        ids.setdefault(record.model_id.lower(), set()).add(record.model_id)
-        ids.setdefault("unsloth/" + record.model_id.lower().partition("/")[2], set()).add(record.model_id)
-    said = (word for path in _texts() for word in _NAME.findall(path.read_text(encoding="utf-8").lower()))
-    return frozenset(model_id for word in ids.keys() & set(said) for model_id in ids[word])
+        by_id[record.model_id.lower()].add(record.model_id)
+        by_name[record.model_id.lower().partition("/")[2]].add(record.model_id)
+    tests, tables = _words([TESTS]), _words([TABLES / "facts", TABLES / "measured.csv"])
+    found = [by_id[word] for word in by_id.keys() & (tests | tables)]
+    found += [by_name[word] for word in by_name.keys() & {word.removeprefix("unsloth/") for word in tables}]
+    return frozenset().union(*found)
 
 
-def _texts() -> Iterator[Path]:
-    for place in NAMING:
-        for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
-            is_of_all = place == TESTS and path.relative_to(TESTS).as_posix() in _OF_ALL
-            if path.suffix in (".py", ".csv", ".jsonl", ".sql") and not is_of_all:
-                yield path
+def _words(places: Iterable[Path]) -> set[str]:
+    paths = (path for place in places for path in (place.rglob("*") if place.is_dir() else [place]))
+    texts = (
+        p
+        for p in paths
+        if p.suffix in _TEXTS and not (p.is_relative_to(TESTS) and p.relative_to(TESTS).as_posix() in _OF_ALL)
+    )
+    return {word for path in texts for word in _NAME.findall(path.read_text(encoding="utf-8").lower())}
 
 
 def named_snapshot() -> Snapshot:

@@ -81,11 +81,11 @@ def test_parts_are_the_whole_model(any_book):
     assert any_book.execute("SELECT count(DISTINCT model_id) FROM stored_part").fetchall()[0][0] > 30
 
 
-def test_weights_of_a_recipe_never_lie_below_its_format_throughout(book):
+def test_weights_of_a_recipe_never_lie_below_its_format_throughout(any_book):
     """What a list leaves out can only add; a head that it takes in can only save."""
-    rows = book.execute(
+    rows = any_book.execute(
         "SELECT weight.model_id, weights_bytes, parameter_count, stored_format FROM weight JOIN model USING (model_id) "
         "WHERE dtype_id = 'stored' AND weights_bytes IS NOT NULL AND model_id IN (SELECT model_id FROM stored_part)"
     ).fetchall()
-    bits = dict(book.execute("SELECT dtype_id, bits_per_weight FROM dtype").fetchall())
+    bits = dict(any_book.execute("SELECT dtype_id, bits_per_weight FROM dtype").fetchall())
     assert rows and all(count * bits[kind] / 8 <= size <= 2.001 * count for _, size, count, kind in rows)
