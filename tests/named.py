@@ -23,6 +23,7 @@ TESTS = Path(__file__).parent
 # a model of each kind, whose configs are read without any book, and names that people search for
 _OF_ALL = ("golden/anatomy.csv", "golden/varied.csv", "browser/queries.csv")
 _TEXTS = (".py", ".csv", ".jsonl", ".sql")
+_COPY = re.compile(r"^unsloth/|(-unsloth)?-bnb-4bit$")
 _NAME = re.compile(r"[\w.\-]+/[\w.\-]+|[\w.\-]+")
 
 
@@ -35,7 +36,7 @@ def named() -> frozenset[str]:
         by_name[record.model_id.lower().partition("/")[2]].add(record.model_id)
     tests, tables = _words([TESTS]), _words([TABLES / "facts", TABLES / "measured.csv"])
     found = [by_id[word] for word in by_id.keys() & (tests | tables)]
-    found += [by_name[word] for word in by_name.keys() & {word.removeprefix("unsloth/") for word in tables}]
+    found += [by_name[word] for word in by_name.keys() & {_COPY.sub("", word) for word in tables}]
     return frozenset().union(*found)
 
 
