@@ -58,6 +58,9 @@ def named_snapshot() -> Snapshot:
     # whether a head is tied that no source speaks of is told by what the same makers say of their others
     told = {_kind(by_id[i]) for i in kept if by_id[i].config and by_id[i].config_kind not in OWN_CONFIG}
     kept |= {i for i, record in by_id.items() if record.config_kind in OWN_CONFIG and _kind(record) in told}
+    # and what has no config at all is known by whoever holds as many parameters
+    totals = {by_id[i].stored_parameter_count for i in kept if not by_id[i].config} - {None}
+    kept |= {i for i, record in by_id.items() if record.config and record.stored_parameter_count in totals}
     records = tuple(record for record in snapshot.records if record.model_id in kept)
     return replace(snapshot, records=records, rejected=())
 
