@@ -8,14 +8,14 @@ from pathlib import Path
 import duckdb
 import polars as pl
 
-from pipeline.base.caches import cache_folder
 from pipeline.press import blank
 from pipeline.press.work import work_of
+from tests.once import blank_folder
 
 
 def fill(folder: Path, frames: Mapping[str, pl.DataFrame]) -> None:
     """Writes it into a folder: what a file keeps, and what is of a connection alone."""
-    with blank.copied(cache_folder(), folder / "book.duckdb") as connection:
+    with blank.copied(blank_folder(), folder / "book.duckdb") as connection:
         blank.fill(connection, {**frames, "work": work_of(frames["model"])})
         connection.execute(f"ATTACH '{folder / 'temporary.duckdb'}' AS temporary")
         for name in _tables(connection, "temp"):

@@ -1,7 +1,8 @@
-"""Shared by the suite: the book as the formulas see it, with every model of the bundled snapshot."""
+"""Shared by the suite: the book as the formulas see it, with the models that tests name, or with every model of the bundled snapshot."""
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import socket
@@ -17,13 +18,15 @@ from hypothesis import settings
 
 from pipeline.ask.almanac import FOR_MANY_ROWS
 from pipeline.book.scenario import PLAIN, TYPES
+from pipeline.hub.snapshot import Snapshot
 from pipeline.press.anatomise import anatomise
 from tests import books
+from tests.named import named_snapshot
 from tests.once import FOLDER, bundled_snapshot, first_alone, once
 from tests.planned import Planned
 
 # a machine that is busy is no fault of ours
-settings.register_profile("any machine", deadline=None)
+settings.register_profile("any machine", deadline=None, max_examples=50)
 settings.load_profile("any machine")
 
 Asked = dict[str, object]
@@ -115,7 +118,13 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
     if not hasattr(session.config, "workerinput"):
         return (yield)
     with first_alone("collected"):
-        return (yield)
+        # what is read here stays: nothing of it is looked through again for what nobody needs
+        gc.disable()
+        try:
+            return (yield)
+        finally:
+            gc.freeze()
+            gc.enable()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -143,24 +152,57 @@ def config_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture(scope="session")
-def bundled() -> dict[str, pl.DataFrame]:
-    """The anatomy of every model of the bundled snapshot, by table: read once for all tests, and by one worker for all."""
+def _anatomies(name: str, snapshot: Callable[[], Snapshot]) -> dict[str, pl.DataFrame]:
+    """By table: read once for all tests, and by one worker for all."""
 
     def read(folder: Path) -> None:
-        for name, frame in anatomise(bundled_snapshot()).items():
-            frame.write_ipc(folder / f"{name}.arrow")
+        for table, frame in anatomise(snapshot()).items():
+            frame.write_ipc(folder / f"{table}.arrow")
 
-    return {path.stem: pl.read_ipc(path) for path in sorted(once("bundled", read).iterdir())}
+    return {path.stem: pl.read_ipc(path) for path in sorted(once(name, read).iterdir())}
+
+
+@pytest.fixture(scope="session")
+def named() -> dict[str, pl.DataFrame]:
+    """The anatomy of the models that tests name, by table: a quarter of the snapshot, and of the time."""
+    return _anatomies("named", named_snapshot)
+
+
+@pytest.fixture(scope="session")
+def bundled() -> dict[str, pl.DataFrame]:
+    """The anatomy of every model of the bundled snapshot, by table: of check-full alone, since reading it takes 45 seconds of a core."""
+    return _anatomies("bundled", bundled_snapshot)
+
+
+@pytest.fixture(scope="session", params=["named", pytest.param("bundled", marks=pytest.mark.full)])
+def anatomies(request: pytest.FixtureRequest) -> dict[str, pl.DataFrame]:
+    """What holds for every model: in `make test` for those that tests name, in check-full for all of the snapshot."""
+    return request.getfixturevalue(request.param)
+
+
+def _opened(filled: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    with books.copied(filled) as connection:
+        connection.execute(FEW_ROWS)
+        yield connection
 
 
 @pytest.fixture(scope="session")
 def book(request: pytest.FixtureRequest) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A database with facts, anatomy and formulas, but without the default lookup: scenarios are asked for one by one."""
-    filled = once("book", lambda folder: books.fill(folder, request.getfixturevalue("bundled")))
-    with books.copied(filled) as connection:
-        connection.execute(FEW_ROWS)
-        yield connection
+    """A database with facts, formulas and the anatomy of the models that tests name, but without the default lookup: scenarios are asked for one
+    by one."""
+    yield from _opened(once("book", lambda folder: books.fill(folder, request.getfixturevalue("named"))))
+
+
+@pytest.fixture(scope="session")
+def whole_book(request: pytest.FixtureRequest) -> Iterator[duckdb.DuckDBPyConnection]:
+    """The same with every model of the snapshot, for what is asked of all (of check-full alone)."""
+    yield from _opened(once("whole-book", lambda folder: books.fill(folder, request.getfixturevalue("bundled"))))
+
+
+@pytest.fixture(scope="session", params=["book", pytest.param("whole_book", marks=pytest.mark.full)])
+def any_book(request: pytest.FixtureRequest) -> duckdb.DuckDBPyConnection:
+    """What holds for every model of a book: in `make test` for those that tests name, in check-full for all of the snapshot."""
+    return request.getfixturevalue(request.param)
 
 
 def unoptimised(
@@ -178,8 +220,7 @@ def _rows(result: duckdb.DuckDBPyConnection) -> tuple[list[str], list[tuple]]:
     return [column[0] for column in result.description], result.fetchall()
 
 
-@pytest.fixture(scope="session")
-def footprints(book: duckdb.DuckDBPyConnection) -> Callable[[list[Asked]], list[Asked]]:
+def answering(book: duckdb.DuckDBPyConnection) -> Callable[[list[Asked]], list[Asked]]:
     """Answers a batch of scenarios in one query, in their order. All of a batch must name the same columns."""
 
     def ask(scenarios: list[Asked]) -> list[Asked]:
@@ -203,6 +244,11 @@ def footprints(book: duckdb.DuckDBPyConnection) -> Callable[[list[Asked]], list[
         return [by_scenario[tuple(scenario[name] for name in named)] for scenario in scenarios]
 
     return ask
+
+
+@pytest.fixture(scope="session")
+def footprints(book: duckdb.DuckDBPyConnection) -> Callable[[list[Asked]], list[Asked]]:
+    return answering(book)
 
 
 @pytest.fixture(scope="session")

@@ -6,11 +6,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from pipeline.base.caches import cache_folder
 from pipeline.press import blank, build, manifest
 from pipeline.press.anatomise import anatomise
 from pipeline.press.work import work_of
-from tests.once import bundled_snapshot, once
+from tests.once import blank_folder, bundled_snapshot, once
 
 TEXT, SMALL, LARGE, EXPERTS = "Qwen/Qwen3-8B", "Qwen/Qwen3-0.6B", "Qwen/Qwen3-32B", "openai/gpt-oss-20b"
 PACKED, PIPELINE = "unsloth/Qwen3-8B-GGUF", "stabilityai/stable-diffusion-xl-base-1.0"
@@ -38,7 +37,7 @@ def _write(folder: Path) -> None:
     frames = anatomise(replace(snapshot, records=few, rejected=()))
     frames["work"] = work_of(frames["model"])
     assert set(FEW) <= set(frames["model"]["model_id"])
-    with blank.copied(cache_folder()) as connection:
+    with blank.copied(blank_folder()) as connection:
         blank.fill(connection, frames)
         build.write_file(connection, folder / build.DATABASE)
     manifest.write(folder, snapshot, {"model": len(few)}, "f" * 64)

@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from pipeline.base.caches import cache_folder
 from pipeline.hub.snapshot import Snapshot, newest_snapshot
+from pipeline.press import blank
 
 FOLDER = "ALMANAC_TESTS_ONCE"  # what names the folder to all workers
 
@@ -37,6 +39,12 @@ def first_alone(name: str) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_UN)
         yield
         done.touch()
+
+
+def blank_folder() -> Path:
+    """Where the almanac of no model is kept (pipeline/press/blank.py): fifteen seconds of a core, which those that begin together would each take."""
+    once("blank", lambda _folder: blank.kept(cache_folder()))
+    return cache_folder()
 
 
 @functools.cache

@@ -45,7 +45,7 @@ def tables(book, tmp_path_factory):
     cursor.close()
 
 
-@pytest.mark.some(18)
+@pytest.mark.some(12)
 @pytest.mark.parametrize("query", QUERIES, ids=range(len(QUERIES)))
 def test_queries_give_rows(tables, query):
     cursor, folder = tables
@@ -73,6 +73,7 @@ def test_python_examples_run(tables, script):
     assert "parameter_count" in done.stdout
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("command", [c for c in COMMANDS if c.startswith(".venv/bin/python") and " fits " not in c])
 def test_source_commands_answer(command):
     arguments = shlex.split(command)[1:]

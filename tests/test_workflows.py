@@ -209,7 +209,7 @@ def test_a_release_that_is_public_is_not_touched_again(laid):
     assert {tuple(words[:2]) for words in laid.state["log"]} == {("release", "view")}
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize("how", ["fail", "half", "kill"])
 @pytest.mark.parametrize("skip", [0, 3])
 def test_a_target_that_takes_half_shows_nothing_and_the_next_run_goes_on(laid, how, skip):
@@ -231,6 +231,7 @@ def test_a_target_that_refuses_shows_nothing_and_the_next_run_goes_on(laid, at):
     assert release(laid).returncode == 0 and not held(laid)[1]["isDraft"]
 
 
+@pytest.mark.full
 def test_a_host_that_does_not_answer_is_not_taken_for_an_empty_release(laid):
     release(laid)
     laid.change(faults=[{"at": "release view", "skip": 1, "how": "refuse"}], log=[])
@@ -311,6 +312,7 @@ def test_the_first_check_that_fails_ends_the_build(runner, failing):
     assert (runner.folder / "calls").read_text().splitlines()[-1].startswith(f"make {failing}")
 
 
+@pytest.mark.full
 def test_the_stand_in_is_as_strict_as_the_real_one(runner):
     def gh(*words, **more):
         environment = {

@@ -38,12 +38,12 @@ def test_another_autoencoder_is_a_reason():
         autoencoder(Fields({"_class_name": "AutoencoderDC"}))
 
 
-def test_the_parts_of_a_pipeline_are_counted_or_say_why(book):
-    rows = book.execute("SELECT pipeline_part, parameter_count, unknown_reason FROM component").fetchall()
+def test_the_parts_of_a_pipeline_are_counted_or_say_why(any_book):
+    rows = any_book.execute("SELECT pipeline_part, parameter_count, unknown_reason FROM component").fetchall()
     assert len({part for part, _, _ in rows}) >= 4
     assert all((count is None) != (reason is None) for _, count, reason in rows)
     found = dict(
-        book.execute(
+        any_book.execute(
             "SELECT pipeline_part, parameter_count FROM component WHERE model_id = 'stabilityai/stable-diffusion-xl-base-1.0'"
         ).fetchall()
     )

@@ -27,6 +27,7 @@ from pipeline.hub.snapshot import Snapshot
 from pipeline.press.anatomise import anatomise
 from tests.anatomy.small_model import LLAMA
 from tests.cases import in_case
+from tests.conftest import answering
 from tests.once import bundled_snapshot
 
 families.reader_for("llama")
@@ -285,14 +286,14 @@ def test_a_class_of_the_language_model_alone_leaves_its_towers_out():
     assert {t.component for t in alone.tensors} < {t.component for t in whole.tensors}
 
 
-def test_who_trains_without_a_class_of_the_library_is_said_to_bring_its_own_code(book, footprints):
+def test_who_trains_without_a_class_of_the_library_is_said_to_bring_its_own_code(any_book):
     """Steps are counted on the library's classes: of others the band is wider."""
     rows = csv.DictReader(FILE.read_text(encoding="utf-8").splitlines())
     counted = {row["model_type"] for row in rows if row["held_by"] == "counted"}
     asked = "SELECT model.model_type, any_value(model_id ORDER BY model_id) FROM model JOIN shape USING (model_id) GROUP BY model.model_type"
-    one = {kind: model for kind, model in book.execute(asked).fetchall() if kind not in counted}
-    told = footprints([{"model_id": model, "phase_id": "full-finetune"} for model in one.values()])
+    one = {kind: model for kind, model in any_book.execute(asked).fetchall() if kind not in counted}
+    told = answering(any_book)([{"model_id": model, "phase_id": "full-finetune"} for model in one.values()])
     training = {kind for kind, row in zip(one, told, strict=True) if row["total_bytes"] is not None}
-    own = {row[0] for row in book.execute("SELECT model_type FROM implementation WHERE has_own_code").fetchall()}
+    own = {row[0] for row in any_book.execute("SELECT model_type FROM implementation WHERE has_own_code").fetchall()}
     assert len(training) > 25 and training - own == set()
     assert own & counted == set()

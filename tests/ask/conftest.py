@@ -19,6 +19,7 @@ from pipeline.base.caches import cache_folder
 from pipeline.base.readonly import at_hand
 from pipeline.press import blank, build
 from tests import few
+from tests.once import blank_folder
 from tests.planned import Planned, PlannedFits
 
 
@@ -65,7 +66,7 @@ def alone(tmp_path, monkeypatch, folder):
     bin_folder = tmp_path / "bin"
     bin_folder.mkdir()
     monkeypatch.setenv("PATH", f"{bin_folder}{os.pathsep}/usr/bin{os.pathsep}/bin")
-    kept = blank.kept(cache_folder())  # as on a machine that has read a config before
+    kept = blank.kept(blank_folder())  # as on a machine that has read a config before
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     cache_folder().mkdir(parents=True)
     (cache_folder() / kept.name).hardlink_to(kept)

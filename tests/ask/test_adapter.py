@@ -28,7 +28,7 @@ def adapter(tmp_path):
     return write
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("targets", "word"),
     [

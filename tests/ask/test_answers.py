@@ -187,6 +187,7 @@ def test_what_is_published_in_few_bits_is_not_packed_again(ask_json):
     }
 
 
+@pytest.mark.full
 def test_what_lists_one_of_each_work_for_the_wish(ask_json, ask):
     told = ask_json("what", "--gpu", "rtx-3060-12gb")
     names = [row["model"] for row in told["models"]]
@@ -367,6 +368,7 @@ def test_no_number_is_worked_out_here():
     assert not re.search(r"_bytes\"?\]? *\*|\* *\w+_bytes|hidden_size|kv_heads|element_bits", text)
 
 
+@pytest.mark.full
 def test_qlora_is_told_in_nf4_first(ask_json):
     told = ask_json("fits", TEXT, "--gpu", "rtx-4090", "--phase", "qlora")
     assert told["best"]["dtype_id"] == told["formats"][0]["dtype_id"] == "nf4"
@@ -388,6 +390,7 @@ def test_a_length_may_be_said_in_thousands(ask_json, ask):
     assert ask("fits", TEXT, "--context", "4kk")[0] == 2
 
 
+@pytest.mark.full
 def test_of_what_only_weights_are_known_they_are_told_and_the_reason_of_no_single_engine(ask, ask_json):
     told = ask_json("fits", WEIGHED, "--gpu", "rtx-4090")
     assert told["verdict"] is None and told["weights_bytes"] == 3_591_350_116

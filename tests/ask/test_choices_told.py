@@ -39,6 +39,7 @@ def test_a_training_says_what_nobody_chose(ask_json, ask, phase, words):
     assert "every layer recomputed (gradient checkpointing)" in first  # in the sentence itself
 
 
+@pytest.mark.full
 def test_a_trainer_that_recomputes_nothing_is_told_so(ask_json, ask):
     asked = ("fits", SMALL, "--gpu", "h100-sxm", "--phase", "lora", "--program", "transformers")
     assert ask_json(*asked)["best"]["checkpointing"] == "none"
@@ -47,7 +48,7 @@ def test_a_trainer_that_recomputes_nothing_is_told_so(ask_json, ask):
     assert "checkpointing" not in ask_json("fits", SMALL, "--gpu", "h100-sxm")["best"]
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("asked", "words", "is_cut"),
     [

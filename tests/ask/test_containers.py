@@ -66,6 +66,7 @@ def test_a_container_is_told_by_the_library_or_by_a_word_of_the_name(held, name,
     assert (held(name) or {"container_id": None})["container_id"] == container
 
 
+@pytest.mark.full
 def test_files_of_gguf_are_told_in_llama_cpp_alone_and_another_program_by_the_original(ask_json):
     told = ask_json("fits", PACKED, *CARD)
     assert told["formats"] and {row["engine_id"] for row in told["formats"]} == {"llama.cpp"}

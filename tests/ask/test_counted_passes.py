@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.few import DETECTS, FORECASTS
 
 
+@pytest.mark.full
 def test_a_picture_or_a_series_is_named_as_it_was_counted(ask, ask_json):
     """Of a picture there is no longest context; of a series its patches are tokens, and batches are asked as sequences."""
     ended, out, _error = ask("fits", DETECTS, "--gpu", "rtx-4090")

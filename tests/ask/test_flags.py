@@ -34,6 +34,7 @@ def test_a_server_that_is_shown_no_command_is_told_of_the_context(ask):
     assert "fp8 in vLLM is started with:\n  --max-model-len 4096" in said
 
 
+@pytest.mark.full
 def test_defaults_that_are_not_counted_are_not_said_to_be(ask):
     """vLLM runs 1,024 requests and reads 8,192 tokens at a time on large cards, 256 and 2,048 on others."""
     asked = ("fits", TEXT, "--format", "bf16", "--program", "vllm", "--context", 8192, "--gpu")
@@ -44,6 +45,7 @@ def test_defaults_that_are_not_counted_are_not_said_to_be(ask):
     assert "started with the flags below; what else was not said is its own default." in " ".join(seeing.split())
 
 
+@pytest.mark.full
 def test_the_share_of_a_card_that_others_hold_a_part_of_is_of_the_whole_card(ask, ask_json):
     """vLLM takes 90 % of the card by itself, and does not start where so much is not free."""
     asked = ("fits", TEXT, "--gpu", "rtx-4090", "--free", "20GiB", "--format", "bf16", "--context", 2048)
@@ -101,7 +103,7 @@ def test_files_that_nobody_read_are_started_in_16_bits_with_a_word(name, stored_
         assert "No source here says what its files are in" in one["note"]
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["RedHatAI/Qwen3-8B-speculator.eagle3", "redhatai/qwen3-8b-SPECULATOR.eagle3"])
 def test_a_head_that_drafts_is_asked_by_its_name(ask, ask_json, macro, name):
     told = ask_json("fits", TEXT, "--gpu", "rtx-5090", "--draft", name)
@@ -122,6 +124,7 @@ def test_a_head_is_asked_of_what_runs_it_and_of_its_own_model(ask):
     assert status == 3 and f"{head} is a head for {TEXT}" in " ".join(said.split())
 
 
+@pytest.mark.full
 def test_barely_says_by_how_much(ask, ask_json, macro):
     query = """SELECT said.tokens FROM unnest(range(6000, 12001, 1000)) AS said(tokens), LATERAL (FROM speculative_fits_on('rtx-4090', $m, $d,
         dtype_id := 'bf16', draft_dtype_id := NULL, engine_id := 'vllm', context_tokens := said.tokens)) WHERE verdict = 'tight' ORDER BY 1"""

@@ -60,7 +60,7 @@ def test_what_was_found_once_is_read_or_refused(name):
     assert read(FOUND[name] + SIZE).numbers["cache_tokens"] > 0
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(st.lists(st.lists(SAID, min_size=1, max_size=8).map("".join), min_size=1, max_size=6).map("\n".join))
 def test_any_mix_of_known_words_is_read_or_refused(text):
     hold(read(text))

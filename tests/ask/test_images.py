@@ -11,6 +11,7 @@ def total(told, dtype="gguf-q4_k_m"):
     return next(row["total_bytes"] for row in told["formats"] if row["dtype_id"] == dtype)
 
 
+@pytest.mark.full
 def test_images_take_more_where_they_are_larger_than_what_is_set_aside(ask_json):
     """llama.cpp warms a tower of Qwen's up with 1,472 × 1,472 pixels, which smaller images run in."""
     asked = ("fits", SEEING, "--gpu", "rtx-4090", "--format", "Q4_K_M", "--context", "16k")

@@ -66,6 +66,7 @@ def test_of_unlike_cards_the_largest_is_asked_and_the_others_named(tool, ask_jso
     ]
 
 
+@pytest.mark.full
 def test_a_card_that_nobody_described_is_its_memory(tool, ask_json):
     tool("nvidia-smi", "NVIDIA GeForce RTX 9090, 49152, 48000, [N/A]")
     told = ask_json("fits", TEXT)
@@ -81,11 +82,13 @@ def test_two_sizes_of_one_name_are_told_apart_by_their_memory(tool, ask_json):
         assert ask_json("what", "--limit", 1)["card"]["gpu_id"] == gpu_id
 
 
+@pytest.mark.full
 def test_a_card_that_does_not_say_its_memory_is_known_by_its_name(tool, ask_json):
     tool("nvidia-smi", "NVIDIA GB10, [N/A], [N/A], [N/A]")
     assert ask_json("what", "--limit", 1)["card"]["gpu_id"] == "gb10"
 
 
+@pytest.mark.full
 def test_a_slice_is_no_card(tool, ask):
     tool("nvidia-smi", "NVIDIA A100-SXM4-40GB, 40960, 40338, Enabled")
     status, _, err = ask("fits", TEXT)

@@ -149,6 +149,7 @@ def test_a_name_that_nothing_is_known_of_stays_unknown(macro):
     assert macro("SELECT model_id, dtype_id FROM repository_of('nobody/nothing-AWQ')") == [(None, "awq-int4")]
 
 
+@pytest.mark.full
 def test_the_command_takes_such_a_name_and_says_so(ask_json, ask):
     told = ask_json("fits", "someone/Qwen3-8B-GPTQ-Int4", "--gpu", "rtx-4090")
     assert {row["dtype_id"] for row in told["formats"]} == {"gptq-int4"} and told["model"] == TEXT
@@ -240,6 +241,7 @@ def test_a_size_needs_no_unit_and_one_that_was_never_sold_is_asked_by_its_memory
     assert status == 2 and "is no card of this almanac" in " ".join(said.split())
 
 
+@pytest.mark.full
 def test_a_name_in_several_words_needs_no_quotes(ask_json):
     told = ask_json("fits", "ollama", "run", "qwen3:8b", "--gpu", "7900 xtx")
     assert (told["model"], told["card"]["gpu_id"], told["card"]["count"]) == (TEXT, "rx-7900-xtx", 1)

@@ -121,6 +121,7 @@ def test_what_most_people_ask_loads_nothing_but_duckdb(folder, tmp_path):
     assert done.returncode == 0 and done.stderr.strip() == ""
 
 
+@pytest.mark.full
 def test_without_the_readers_libraries_a_config_says_what_is_missing(installed, config_path, folder, tmp_path):
     (tmp_path / "polars.py").write_text("raise ImportError('no polars here')\n")
     path = os.pathsep.join([str(tmp_path), str(installed)])

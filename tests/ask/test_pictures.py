@@ -108,7 +108,7 @@ def test_what_is_no_part_of_the_question_is_not_passed_over(ask, model, asked, s
     assert status == 2 and not out and said in " ".join(problem.split())
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize("phase", [(), ("--phase", "lora")])
 def test_a_card_before_ampere_is_told_in_fp16(ask_json, ask, folder, phase):
     """As diffusers is used there (torch_dtype=torch.float16): bf16, in which it was asked alone, has no answer on it."""
@@ -136,6 +136,7 @@ def test_where_fp16_is_not_known_either_the_reason_is_its_own(ask_json):
     assert not any(row.get("dtype_id") for row in ask_json("fits", PIPELINE, *CARD)["placements"])
 
 
+@pytest.mark.full
 def test_diffusers_trains_pipelines_and_no_trainer_of_text_is_offered(ask_json, ask):
     asked = ("fits", PIPELINE, *CARD, "--phase", "lora")
     assert placed(ask_json(*asked, "--program", "diffusers")) == placed(ask_json(*asked))

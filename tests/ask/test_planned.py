@@ -25,7 +25,7 @@ ASKED = [
 ]
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize(("scenarios", "card", "free_bytes", "how"), ASKED, ids=range(len(ASKED)))
 def test_it_is_what_the_command_is_answered(folder, scenarios, card, free_bytes, how):
     assert all(map(Planned.takes, scenarios))

@@ -17,7 +17,7 @@ def test_a_program_answers_with_its_engine_its_context_and_its_versions(ask_json
     assert "Holds for Ollama 0.30 to 0.33" in ask("fits", TEXT, *CARD, "--program", "Ollama")[1]
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("card", "tokens", "words"),
     [
@@ -61,7 +61,7 @@ def test_a_plan_and_a_draft_take_ollamas_context_too(ask_json, ask):
     assert drafted["drafted"]["context_tokens"] == 32768
 
 
-@pytest.mark.some(2)
+@pytest.mark.full
 @pytest.mark.parametrize("asked", ["vllm 0.19", "vllm==0.19.1", "vLLM v0.19", "vllm@0.19"])
 def test_a_version_is_said_as_people_write_it(ask_json, asked):
     told = ask_json("fits", TEXT, *CARD, "--program", asked, "--context", "4096", "--format", "bf16")
@@ -103,7 +103,7 @@ def test_parts_on_several_cards_are_in_fp32_where_bf16_is_on(ask_json, program="
     assert eight["total_bytes"] > 2 * 8.19e9 and one["total_bytes"] < 12 * 8.19e9
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("options", "words"), [((), "fp32 masters of what is trained"), (("--program", "axolotl"), "AdamW")]
 )
@@ -139,6 +139,7 @@ def test_a_trainer_without_a_context_of_its_own_says_what_was_counted(ask):
     assert "but for the context" not in own
 
 
+@pytest.mark.full
 def test_how_several_cards_share_a_training_is_said(ask):
     asked = ("fits", TEXT, "--phase", "full-finetune", "--program", "ms-swift", "--context", "2048", "--gpu")
     assert "in parts, one on each card (FSDP2, much as DeepSpeed ZeRO-3)" in " ".join(
@@ -162,13 +163,14 @@ def test_what_a_program_cannot_do_is_told_with_what_can(ask, asked, status, word
     assert ended == status and words in " ".join(error.split())
 
 
+@pytest.mark.full
 def test_a_version_that_lacks_the_models_class_says_from_which_it_is_there(ask):
     ended, out, error = ask("fits", TEXT, *CARD, "--program", "vllm 0.7.3")
     said = " ".join((out + error).split())
     assert ended == 3 and "0.7.3" in said and "from 0.8.4 on" in said and "None" not in said
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("model", "program", "words"),
     [(TEXT, "mlx", "MLX runs on CUDA too"), (EXPERTS, "transformers", "no source in the book says")],
@@ -232,6 +234,7 @@ def test_a_name_in_a_format_that_the_program_runs_is_asked_in_it(ask_json):
     assert [row["dtype_id"] for row in told["formats"]] == ["gguf-q4_k_m"] and "No source" not in told["taken"]
 
 
+@pytest.mark.full
 def test_a_format_that_was_asked_for_stays(ask_json):
     told = ask_json("fits", "qwen3:8b", *CARD, "--program", "vllm", "--format", "gguf-q4_k_m")
     assert told["verdict"] is None and [row["dtype_id"] for row in told["formats"]] == ["gguf-q4_k_m"]

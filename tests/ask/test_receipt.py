@@ -218,6 +218,7 @@ def test_what_a_model_sees_with_is_added_where_llama_cpp_loads_it(ask_json, log)
     assert [row["metric"] for row in alone["measured"]] == ["kv_cache_bytes"]
 
 
+@pytest.mark.full
 def test_a_log_that_does_not_say_its_context_is_no_measurement_of_another(ask_json, log):
     """Cache and buffers of 65,536 tokens were compared with those of 8,192, and the row for the measurements said 8,192."""
     silent = SEES.replace("llama_context: n_ctx         = 8192\n", "") + TOWER
@@ -341,6 +342,7 @@ def test_slots_with_a_cache_each_are_so_many_sequences(ask_json, log):
     assert ask_json("fits", TEXT, "--log", log(whole.format("true")), "--format", "q4_k_m")["sequences"] == 1
 
 
+@pytest.mark.full
 def test_attention_in_groups_of_cards_is_read_of_sglang(ask_json, log):
     """Each group has a cache of its own: without it a token took half as much on each card."""
     args = "ServerArgs(model_path='a', tp_size=4, dp_size=2, ep_size=4, enable_dp_attention={})\n"

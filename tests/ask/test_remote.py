@@ -121,7 +121,7 @@ def test_it_is_fetched_once_and_then_asked_after_once_a_day(server, ask):
     assert server.asked[2:] == [("manifest.json", None, 304)]
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize("tables_url", ["", "{address}/releases/data-{data_version}/"])
 def test_the_address_of_a_site_is_enough(server, ask, tables_url):
     """As people have it before them: its manifest says where the tables of this release lie."""
@@ -167,6 +167,7 @@ def test_a_newer_release_takes_the_place_of_the_copy(server):
     assert [status for _, _, status in server.asked] == [200, 200, 200, 200]
 
 
+@pytest.mark.full
 def test_without_an_answer_the_copy_says_how_old_it_is(server, ask):
     copy = remote.copy_of(server.address, now=0)
     server.faults = [("manifest.json", 503)]

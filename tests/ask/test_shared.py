@@ -35,7 +35,7 @@ def test_other_words_are_told_which_there_are(said):
         shared.way_of(said)
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("options", "asked"),
     [
@@ -120,6 +120,7 @@ def test_a_program_of_which_nobody_told_it_is_not_known(ask):
     assert "ms-swift" in words and "transformers" in words
 
 
+@pytest.mark.full
 def test_plans_are_of_that_sharding_and_that_program(ask, ask_json, macro):
     said = ("plan", SMALL, "--gpu", "rtx-3060-12gb", "--phase", "full-finetune", "--program", "ms-swift", "--context", 2048)  # fmt: skip
     plans = ask_json(*said, "--sharding", "zero2", "--limit", 100)["cards"][0]["plans"]
@@ -135,6 +136,7 @@ def test_plans_are_of_that_sharding_and_that_program(ask, ask_json, macro):
     assert "Holds for ms-swift" in out
 
 
+@pytest.mark.full
 def test_plans_of_inference_are_of_the_program_too(ask_json):
     plans = ask_json("plan", TEXT, "--gpu", "rtx-4090", "--program", "vllm")["cards"][0]["plans"]
     assert plans and {p["engine_id"] for p in plans} == {"vllm"}

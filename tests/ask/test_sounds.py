@@ -97,6 +97,7 @@ def test_of_several_cards_one_is_told_and_that_is_said(ask):
     assert "Told for one of the cards" in two and "Told for one" not in one
 
 
+@pytest.mark.full
 def test_a_format_that_was_not_counted_has_a_reason(ask):
     status, out, _ = ask("fits", SPEAKS, *CARD, "--format", "int8")
     assert status == 3 and "counted in 32 bits" in " ".join(out.split())

@@ -44,7 +44,7 @@ def test_several_wrong_values_are_one_sentence(open_page):
     assert said.count(TOLD) == 1 and said.endswith("What the fields show is used instead.")
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("asked", "field", "value"),
     [
@@ -67,6 +67,7 @@ def test_what_is_right_is_done_without_a_word(open_page, asked, field, value):
     assert value is None or fields(page)[field] == value
 
 
+@pytest.mark.full
 def test_an_engine_that_does_not_run_the_format_is_told(open_page):
     page = open_page("matrix/?dtype=awq-int4&engine=transformers")
     assert "engine=transformers" in page.locator("#note").inner_text()
@@ -124,6 +125,7 @@ def test_a_format_by_its_id_is_what_the_card_runs(other_world):
     assert fields_of_calculator(page) == ("bf16", "transformers")
 
 
+@pytest.mark.full
 def test_the_calculator_reads_a_format_as_the_matrix_names_it(open_page):
     page = open_page("calculator/?model=acme/Alpha-7B-Instruct&dtype=bf16+(vllm)")
     assert fields_of_calculator(page) == ("bf16", "vllm")
@@ -136,6 +138,7 @@ def fields_of_calculator(page) -> tuple[str, str]:
     return page.locator("select[name=dtype_id]").input_value(), engine[1] if engine else ""
 
 
+@pytest.mark.full
 def test_formats_of_several_engines_are_told_with_their_own(site_url, open_page):
     world = json.loads(open_page("about/").request.get(f"{site_url}data/scenarios.json").text())
     assert all(len(row) == 3 and row[2] for row in world["dtypes"])
@@ -152,6 +155,7 @@ def test_the_comparison_tells_what_it_does_not_know(open_page):
     assert open_page("compare/?gpus=rtx-4090,l40s").locator("#compare p[role=status]").count() == 0
 
 
+@pytest.mark.full
 def test_the_list_of_models_reads_its_address(open_page):
     page = open_page("models/?find=alpha&zz=1")
     expect(page.locator("#model-list a")).to_have_text(["acme/Alpha-7B-Instruct"])
@@ -161,7 +165,7 @@ def test_the_list_of_models_reads_its_address(open_page):
     assert not page.locator("#refused").is_visible()
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize("only", ["fits", "several"])
 def test_what_fits_mine_waits_for_a_card(open_page, only):
     page = open_page(f"matrix/?only={only}")

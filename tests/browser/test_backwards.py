@@ -56,6 +56,7 @@ def test_memory_that_is_free_is_typed(page):
     expect(answer(page)).to_contain_text("Not even one user fits on RTX 3060 12GB, 0.50 GiB free")
 
 
+@pytest.mark.full
 def test_what_does_not_fit_says_how_it_does_and_each_way_leads_there(open_page):
     """Ways with their numbers: another format, a shorter context, more cards; each is the address of a scenario that fits."""
     page = open_page("calculator/?model=acme/Beta-MoE-30B-A3B&dtype_id=gguf-q6_k&gpu=rtx-4090&context_tokens=32768")
@@ -96,6 +97,7 @@ def test_without_a_card_it_says_what_is_missing(page):
     expect(answer(page)).to_contain_text("tokens for one user")
 
 
+@pytest.mark.full
 def test_two_scenarios_side_by_side(page, site_url, open_page):
     page.get_by_role("button", name="Set this beside another").click()
     page.locator("select[name=dtype_id]").select_option("bf16")
@@ -140,6 +142,7 @@ def test_training_says_what_it_needs_and_what_it_may_grow_to(page):
     expect(answer(page)).to_have_text(re.compile(r"^[\d.]+ GiB; up to [\d.]+ where lengths vary and blocks lie unused"))
 
 
+@pytest.mark.full
 def test_an_address_with_wrong_values_says_which(open_page):
     page = open_page(f"{ALPHA}&ask=everything&colour=red&dtype_id=bf16")
     told = page.locator("#calc form > .told").inner_text()

@@ -14,17 +14,19 @@ from pipeline.render.data import lineage
 from pipeline.render.data.book import Book
 from pipeline.render.environment import short_names
 from pipeline.render.pages import search
+from tests.once import bundled_snapshot
 from tests.render.tiny_models import HOSTILE
 
 pytestmark = pytest.mark.browser
 QUERIES = Path(__file__).with_name("queries.csv")
 
 
-@pytest.fixture(scope="module")
-def real_index(bundled, tmp_path_factory):
-    """search/index.json as a build of the bundled snapshot writes it."""
+@pytest.fixture(scope="module", params=["listed", pytest.param("read", marks=pytest.mark.full)])
+def real_index(request, tmp_path_factory):
+    """search/index.json as a build of the bundled snapshot writes it, of its lists alone or of what was read of every config."""
     folder = tmp_path_factory.mktemp("real")
-    models = sorted(bundled["model"].to_dicts(), key=lambda m: (-(m["downloads_30d"] or 0), m["model_id"]))
+    rows = listed() if request.param == "listed" else request.getfixturevalue("bundled")["model"].to_dicts()
+    models = sorted(rows, key=lambda m: (-(m["downloads_30d"] or 0), m["model_id"]))
     gpus = read_facts()["gpu"].to_dicts()
     for gpu, short in zip(gpus, short_names([g["name"] for g in gpus]), strict=True):
         gpu |= {"short": short, "capacity_bytes": 0}
@@ -32,6 +34,22 @@ def real_index(bundled, tmp_path_factory):
     book = Book(folder, {"model": models, "gpu": gpus}, [], [], {}, array("f"), [])
     search.write_index(folder, book, paths.assign(models))
     return json.loads((folder / "search" / "index.json").read_text())
+
+
+def listed() -> list[dict]:
+    """Of every model of the snapshot what the search reads."""
+    snapshot = bundled_snapshot()
+    known = snapshot.popularity
+    return [
+        {
+            "model_id": record.model_id,
+            "created_at": record.created_at,
+            "downloads_30d": known[record.model_id].downloads_30d if record.model_id in known else None,
+            "family": (record.config or {}).get("model_type"),  # nearly: that of a part is one of its own
+            "base_model_id": record.base_model_id,
+        }
+        for record in snapshot.records
+    ]
 
 
 def asked() -> list[dict[str, str]]:
@@ -146,6 +164,7 @@ def test_enter_opens_the_first_however_fast_it_is_pressed(open_page, site_url, t
     page.wait_for_url(site_url + opened)
 
 
+@pytest.mark.full
 def test_what_is_pasted_is_searched_too(open_page, site_url):
     page = open_page("about/")
     box(page).fill("camel coder")
@@ -153,6 +172,7 @@ def test_what_is_pasted_is_searched_too(open_page, site_url):
     page.wait_for_url(f"{site_url}models/acme/CamelCoder.2-405B/")
 
 
+@pytest.mark.full
 def test_enter_with_nothing_found_stays(open_page, site_url):
     page = open_page("about/")
     box(page).fill("zzzzqqqq")
@@ -161,6 +181,7 @@ def test_enter_with_nothing_found_stays(open_page, site_url):
     assert page.url == f"{site_url}about/"
 
 
+@pytest.mark.full
 def test_a_hostile_name_is_found_as_text(open_page):
     page = open_page("about/")
     box(page).press_sequentially("evil org")
@@ -188,6 +209,7 @@ def test_the_matrix_and_the_list_of_models_read_a_name_alike(open_page, typed, n
     expect(listed.locator("#model-list a")).to_have_count(6)
 
 
+@pytest.mark.full
 def test_a_size_is_not_the_beginning_of_another_word(open_page):
     found = open_page("about/").evaluate(
         """async () => {

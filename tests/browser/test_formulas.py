@@ -152,7 +152,7 @@ def answers(book, asked):
     return {tuple(row[name] for name in ASKED): row for row in rows}
 
 
-@pytest.mark.parametrize("count", [25, pytest.param(60, marks=pytest.mark.full)])
+@pytest.mark.parametrize("count", [12, pytest.param(60, marks=pytest.mark.full)])
 def test_the_mirror_says_what_the_sql_says(book, browser, count):
     known = [
         r[0] for r in book.execute("select model_id from shape order by hash(model_id) limit $1", [count]).fetchall()

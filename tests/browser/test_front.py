@@ -36,6 +36,7 @@ def test_before_anything_is_touched_there_is_an_answer_and_a_choice_of_sizes(ope
     assert page.locator(GPU).input_value() == "rtx-4090" and page.evaluate("document.activeElement.name") == "gpu"
 
 
+@pytest.mark.full
 def test_a_mac_is_chosen_by_its_chip(open_page):
     page = open_page()
     page.get_by_role("button", name="Mac").click()
@@ -114,6 +115,7 @@ def test_what_is_known_of_the_card_itself(open_page):
     expect(open_page("?gpu=mi300x").locator("#window .about")).to_contain_text("list price not known")
 
 
+@pytest.mark.full
 def test_windows_and_a_desktop_change_every_verdict_as_in_the_calculator(open_page, site_url):
     page = open_page("?gpu=rtx-3060-12gb")
     page.get_by_label("System", exact=True).select_option("windows")  # 81 % of 12 GiB
@@ -203,7 +205,7 @@ def test_every_choice_is_in_the_address_and_comes_back(open_page, site_url):
     assert answer(again) == said and names(again) == rows == ["Alpha-7B-Instruct"]
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize(
     "asked",
     ["gpu=rtx-9999", "count=3", "count=abc", "want=fly", "context=7000", "context=-1", "context=1e999", "sort=zz", "zz=1", "__proto__=1", "system=os2", "free=lots"],
@@ -218,7 +220,7 @@ def test_a_wrong_value_is_told_and_the_usual_is_taken(open_page, asked):
     assert asked not in page.url
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("asked", "field", "value"),
     [("gpu_id=L40S", "gpu", "l40s"), ("context_tokens=32k", "context", "32768"), ("gpu_count=2", "count", "2")],
@@ -229,7 +231,7 @@ def test_the_address_may_say_it_as_sql_does(open_page, asked, field, value):
     assert not page.locator("#window .told").is_visible()
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize("asked", ["phase=lora&gpu=l40s", "dtype=bf16", "cards=all", "sort=need+up", "task=zz"])
 def test_addresses_of_the_old_front_page_open_the_matrix(open_page, site_url, asked):
     page = open_page("about/")
@@ -270,6 +272,7 @@ def test_the_card_is_guessed_in_the_page_and_may_be_refused(drawn_with):
     assert page.evaluate("localStorage.getItem('almanac:gpu')") in (None, "")
 
 
+@pytest.mark.full
 def test_a_card_that_was_chosen_is_not_guessed_over(drawn_with):
     page = drawn_with("NVIDIA GeForce RTX 4090/PCIe/SSE2", "?gpu=l40s")
     assert answer(page).startswith("On L40S") and not page.locator("#window .guess").is_visible()
@@ -320,6 +323,7 @@ def test_the_first_answer_is_within_five_tabs(open_page):
     assert seen == ["count", "gpu", "want", "context"]
 
 
+@pytest.mark.full
 def test_a_keyboard_has_the_first_answer_within_five_tabs(open_page):
     """From the top of the page: the skip link, then the sentence; what is typed in a list chooses the card."""
     page = open_page()
@@ -352,6 +356,7 @@ def test_arrows_go_from_cell_to_cell(open_page):
     assert "CamelCoder" in page.evaluate("document.activeElement.textContent")
 
 
+@pytest.mark.full
 def test_a_training_says_how_many_cards_hold_it_where_none_that_is_published_does(open_page):
     page = open_page("?gpu=h100-sxm&want=full")
     miss = page.locator(MISS, has_text="CamelCoder")
@@ -370,7 +375,7 @@ def test_the_answer_is_in_sight_without_scrolling(open_page, width):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize("width", [1440, 390])
 def test_the_legend_is_one_line_and_the_rest_is_folded(open_page, width):
     page = open_page("?gpu=rtx-4090", width=width)
@@ -405,6 +410,7 @@ def test_without_scripts_the_list_is_of_a_common_card_and_what_scripts_draw_is_t
         assert chip.get_attribute("href").startswith("gpus/")
 
 
+@pytest.mark.full
 def test_what_is_shown_can_be_taken_along(open_page):
     page = open_page("?gpu=rtx-4090")
     with page.expect_download() as waited:
@@ -414,6 +420,7 @@ def test_what_is_shown_can_be_taken_along(open_page):
     assert len(lines) == 1 + len(names(page)) and lines[1].startswith("acme/Alpha-7B-Instruct,7000000000,")
 
 
+@pytest.mark.full
 def test_the_query_beside_the_list_is_folded_and_says_the_same(open_page):
     page = open_page("?gpu=rtx-4090&context=16384")
     assert not page.locator("#as-sql code").is_visible()
@@ -430,6 +437,7 @@ def test_a_click_on_a_model_carries_the_card_and_what_is_wanted(open_page):
     assert "gpu=rtx-4090" in page.url and "phase=lora" in page.url
 
 
+@pytest.mark.full
 def test_five_ways_lead_on(open_page):
     page = open_page()
     assert page.locator(".md-tabs__link").all_inner_texts() == ["Models", "GPUs", "Calculator", "How we know", "Data"]

@@ -15,6 +15,7 @@ def names(page):
     return page.locator(f"{ROW} th a").all_text_contents()
 
 
+@pytest.mark.full
 def test_the_matrix_answers_at_once(open_page):
     page = open_page("matrix/")
     assert len(names(page)) == len(MODELS)
@@ -23,7 +24,7 @@ def test_the_matrix_answers_at_once(open_page):
     assert "%" in page.locator(f"{ROW} td.v-fits").first.inner_text()
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("typed", "found"),
     [("alpha", "acme/Alpha-7B-Instruct"), ("coder.2", "acme/CamelCoder.2-405B"), ("ACME moe", "acme/Beta-MoE-30B-A3B")],
@@ -57,6 +58,7 @@ def test_the_address_holds_the_state(open_page):
     page.wait_for_url("**context=2048**")
 
 
+@pytest.mark.full
 def test_a_phase_changes_the_numbers_and_the_questions(open_page):
     page = open_page("matrix/")
     before = page.locator(f"{ROW} td.n").all_text_contents()
@@ -68,6 +70,7 @@ def test_a_phase_changes_the_numbers_and_the_questions(open_page):
     assert page.locator("select[name=dtype]").input_value() == "bf16"
 
 
+@pytest.mark.full
 def test_sorting_says_its_direction(open_page):
     page = open_page("matrix/")
     page.locator("#matrix thead").get_by_role("button", name="Size").click()
@@ -151,6 +154,7 @@ def test_verdicts_of_the_matrix_are_those_of_the_pages(open_page):
     assert dict(shown) == dict(zip(heads, cells, strict=True))
 
 
+@pytest.mark.full
 def test_a_phase_opens_with_what_it_is_usually_done_in(open_page):
     page = open_page("matrix/?phase=qlora")
     assert page.locator("select[name=dtype]").input_value() == "nf4"
@@ -201,6 +205,7 @@ def many(scenarios):
     return scenarios
 
 
+@pytest.mark.full
 def test_a_cell_tells_what_stays_free(open_page, site_url):
     page = open_page("matrix/?find=alpha&gpu=rtx-4090")
     cell = page.locator(f"{ROW} td.v").first
@@ -215,6 +220,7 @@ def test_a_cell_tells_what_stays_free(open_page, site_url):
     assert again.locator(f"{ROW} td.v").first.inner_text() == cell.inner_text()
 
 
+@pytest.mark.full
 def test_a_cell_tells_what_vllm_has_to_be_told(open_page):
     """30 × 10⁹ weights in 4.2 bits and 8k tokens of cache are three quarters of a card, and vLLM takes 70 % here: the share has the band too."""
     page = open_page("matrix/?find=beta&gpu=rtx-4090&dtype=awq-int4")
@@ -232,6 +238,7 @@ def test_a_cell_tells_what_vllm_has_to_be_told(open_page):
     assert larger.get_attribute("title").endswith("start it with --max-num-seqs 256 --max-num-batched-tokens 4096")
 
 
+@pytest.mark.full
 def test_cards_by_vendor_and_by_memory(open_page):
     page = open_page("matrix/?cards=vendor:amd")
     assert (
@@ -257,6 +264,7 @@ def test_the_matrix_is_a_query_too(open_page):
     assert "phase_id = 'lora'" in text and "context_tokens = 512" in text and "optimizer_id = 'adamw'" in text
 
 
+@pytest.mark.full
 def test_a_system_changes_every_verdict_and_goes_along(open_page):
     """What a card gives under Windows is 81 % of what it is sold with; cards of servers give the same."""
     page = open_page("matrix/?gpu=rtx-3060-12gb&dtype=gguf-q8_0")

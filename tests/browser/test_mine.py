@@ -62,6 +62,7 @@ def test_where_no_published_number_of_cards_holds_it_the_page_says_how_many_do_a
     page.wait_for_selector("[data-cards] tr.mine td.v-fits")  # the card goes along
 
 
+@pytest.mark.full
 def test_the_way_to_the_cards_that_hold_it_asks_the_same(open_page):
     page = open_page(f"{MODEL}?gpu=rtx-3060-12gb&system=windows")
     page.get_by_role("link", name="Which card for this?").click()
@@ -70,6 +71,7 @@ def test_the_way_to_the_cards_that_hold_it_asks_the_same(open_page):
     expect(page.locator("#which")).to_contain_text("Alpha-7B-Instruct")
 
 
+@pytest.mark.full
 def test_a_training_that_no_published_number_of_cards_holds_says_how_many_do(open_page):
     page = open_page(f"{LARGE}?gpu=h100-sxm", unfold=False)
     cells = page.locator("[data-matrix=training] tbody td:nth-child(3)")

@@ -56,6 +56,7 @@ def test_a_card_that_is_not_among_the_common_ones_has_a_longest_context(open_pag
     assert [text.replace("mine · ", "") for text in again] == drawn
 
 
+@pytest.mark.full
 def test_what_is_folded_is_made_of_the_files_for_programs(open_page):
     page = open_page(MODEL)
     told = page.request.get(page.url.replace("/models/", "/api/v1/models/").rstrip("/") + ".json").json()
@@ -80,6 +81,7 @@ def test_what_is_folded_is_made_of_the_files_for_programs(open_page):
     assert "Parameters by class" in page.locator("[data-anatomy]").inner_text()
 
 
+@pytest.mark.full
 def test_what_was_chosen_stands_in_the_address_and_comes_back(open_page, site_url):
     page = open_page(MODEL)
     page.locator("[data-controls=inference] select[name=context]").select_option("2048")
@@ -119,7 +121,7 @@ def test_the_keys_are_those_of_the_matrix_and_of_sql(open_page):
     assert page.locator(".told").count() == 0
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("asked", "left"),
     [
@@ -173,6 +175,7 @@ def test_on_a_phone_the_numbers_of_ones_own_card_are_in_view(open_page, width, c
         assert table["from"] <= table["left"] and table["right"] <= table["to"] + 0.5, table
 
 
+@pytest.mark.full
 def test_a_long_reason_makes_no_page_wider(open_page):
     page = open_page(f"{MODEL}?gpu=rtx-4090&cards=mine", width=390, height=844)
     page.locator("[data-left=inference]").evaluate("why => why.textContent = 'for a reason '.repeat(60)")
@@ -215,6 +218,7 @@ def test_a_card_that_holds_nothing_says_how_many_do(open_page):
     assert cells["RTX 3060 12GB"][0] == "no, not on 8 cards" and cells["H100 SXM"][0] == "4 cards, in Q5_K_M"
 
 
+@pytest.mark.full
 def test_the_bars_of_formats_open_to_their_parts(open_page):
     page = open_page(MODEL, unfold=False)
     bars = page.locator(".bars details")
@@ -276,6 +280,7 @@ def test_several_cards_are_in_the_command(open_page):
     assert not page.locator("details.run[data-engine=vllm] pre").is_visible()  # nothing to paste that would fail
 
 
+@pytest.mark.full
 def test_a_model_that_writes_nothing_is_not_started_as_one_that_does(open_page):
     assert open_page("models/tiny-lab/embed-small/").locator("details.run").count() == 0
 

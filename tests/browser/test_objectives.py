@@ -58,7 +58,7 @@ def of_sql(book, objective, model, said):
     return dict(zip([column[0] for column in result.description], row, strict=True))
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(("objective", "model", "said"), ASKED)
 def test_a_training_on_preferences_is_the_same_in_the_browser(book, asked, objective, model, said):
     expected = of_sql(book, objective, model, said)

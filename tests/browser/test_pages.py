@@ -31,7 +31,7 @@ PAGES = [
 ]
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize("typed", ["alpha", "7b", "instr", "Alpha-7B", "embed", "lph", "acme struct"])
 def test_search_finds_a_model_by_any_part_of_its_name(open_page, typed):
     page = open_page("about/")
@@ -85,7 +85,7 @@ def test_a_card_can_be_mine(open_page, site_url):
     assert page.locator("select[name=gpu]").input_value() == "h100-sxm"
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("path", "rows"),
     [
@@ -129,7 +129,7 @@ def violations(page, what=None):
     ]
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("path", "width"),
     [
@@ -151,6 +151,7 @@ def test_axe_finds_nothing_and_a_phone_need_not_scroll_sideways(open_page, path,
     assert page.evaluate("document.documentElement.scrollWidth") <= 390 and not violations(page, SCROLLS)
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("path", PAGES)
 def test_reading_needs_no_script(open_page, path):
     page = open_page(path, java_script_enabled=False)
@@ -180,6 +181,7 @@ def test_reading_needs_no_script(open_page, path):
         assert page.locator("#matrix td.v").count() > 10
 
 
+@pytest.mark.full
 def test_a_missing_page_can_search(open_page, browser, site_url):
     context = browser.new_context()
     page = context.new_page()
@@ -189,6 +191,7 @@ def test_a_missing_page_can_search(open_page, browser, site_url):
     context.close()
 
 
+@pytest.mark.full
 def test_a_card_says_what_it_does_not_run(open_page):
     page = open_page("gpus/m4-max-128gb/", java_script_enabled=False)
     text = page.locator("section[aria-labelledby=refused]").inner_text()
@@ -196,6 +199,7 @@ def test_a_card_says_what_it_does_not_run(open_page):
     assert open_page("gpus/rtx-4090/").locator("section[aria-labelledby=refused]").count() == 0
 
 
+@pytest.mark.full
 def test_on_paper_there_are_answers_and_no_controls(open_page):
     page = open_page(MODEL)
     page.emulate_media(media="print")

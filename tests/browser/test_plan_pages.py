@@ -90,7 +90,7 @@ def test_a_training_takes_as_long_as_plan_training_for_says(book, asked):
             assert told[mine] == (None if plan[theirs] is None else pytest.approx(plan[theirs])), (gpu, model, theirs)
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize(("gpu", "model", "phase", "work"), PLANNED)
 def test_the_fewest_cards_that_finish_are_those_of_plan_training_for(book, asked, gpu, model, phase, work):
     """Of all ways that the tables search; the card's memory is what the table judges by."""

@@ -45,7 +45,7 @@ def test_the_wheel_turns_the_table_as_far_as_it_is_turned(long_page):
     assert 20 < int(shown) < 80  # some fifty rows down
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize("key", ["PageDown", "Space"])
 def test_a_key_turns_one_page(long_page, key):
     page = long_page()
@@ -75,6 +75,7 @@ def test_arrows_go_from_cell_to_cell_as_far_as_there_are_rows(long_page):
     assert page.evaluate(here) == [61, 0] and page.evaluate("document.activeElement.matches('a')")
 
 
+@pytest.mark.full
 def test_a_swipe_moves_the_table_under_the_finger(long_page):
     page = long_page(width=390, height=844, has_touch=True, is_mobile=True)
     page.locator("#matrix").scroll_into_view_if_needed()
@@ -85,6 +86,7 @@ def test_a_swipe_moves_the_table_under_the_finger(long_page):
     assert 0.6 * far * swipes < stands_still(page) <= far * swipes
 
 
+@pytest.mark.full
 def test_on_paper_the_first_rows_stand_on_the_first_sheet(long_page):
     page = long_page()
     page.locator("#matrix").hover()

@@ -61,6 +61,7 @@ def test_the_matrix_gives_every_model_and_card_that_it_lists_and_not_only_what_i
     assert rows[1][2] == page.locator("#matrix tbody tr:not([hidden]) td.n").nth(1).inner_text()
 
 
+@pytest.mark.full
 def test_the_link_of_a_table_opens_what_was_chosen_at_its_place(open_page, site_url):
     page = open_page("models/acme/Alpha-7B-Instruct/?gpu=h100-sxm")
     page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
@@ -70,6 +71,7 @@ def test_the_link_of_a_table_opens_what_was_chosen_at_its_place(open_page, site_
     expect(open_page(copied.removeprefix(site_url)).locator("tr.mine th")).to_contain_text("H100 SXM")
 
 
+@pytest.mark.full
 def test_every_kind_of_table_has_its_buttons_and_none_moves_the_page(open_page):
     for path in ("accuracy/", "gpus/", "gpus/rtx-4090/", "models/acme/Alpha-7B-Instruct/", "compare/?gpus=rtx-4090"):
         page = open_page(path)

@@ -202,7 +202,7 @@ def test_how_a_system_changes_what_fits(hand):
     assert hand.page.locator(ROW).first.locator("td.best").inner_text() != linux and hand.touched == 2
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize("width", [1440, 390])
 def test_the_answer_on_one_sheet_of_paper(open_page, width):
     """What somebody takes along, printed from a desk and from a phone: a card's list, a model, a scenario."""
@@ -221,7 +221,7 @@ def test_the_answer_on_one_sheet_of_paper(open_page, width):
             assert page.locator("[data-cards] tr").nth(1).is_visible()
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize("path", ["?gpu=rtx-4090", "models/acme/Alpha-7B-Instruct/"])
 def test_a_finger_moves_the_page_and_it_stays(open_page, path):
     page = open_page(path, width=390, height=500, has_touch=True, is_mobile=True)
@@ -234,7 +234,7 @@ def test_a_finger_moves_the_page_and_it_stays(open_page, path):
     assert page.evaluate("scrollX") == 0 and page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize("path", ["", "models/acme/Alpha-7B-Instruct/"])
 def test_wheel_and_keys_scroll_the_page_and_stop(open_page, path):
     page = open_page(path, height=500)

@@ -29,6 +29,7 @@ def test_the_calculator_answers_and_its_address_holds_the_scenario(open_page, si
     assert again.get_by_label("Context, tokens").input_value() == "0"
 
 
+@pytest.mark.full
 def test_the_calculator_shows_the_fields_of_a_phase(open_page):
     page = open_page("calculator/?model=acme/Alpha-7B-Instruct")
     assert not page.locator("input[name=lora_rank]").is_visible()
@@ -60,6 +61,7 @@ def test_the_calculator_names_what_is_near(open_page):
     assert "context_tokens=1000" in page.url
 
 
+@pytest.mark.full
 def test_the_calculator_reads_addresses_of_the_matrix(open_page):
     page = open_page("calculator/?model=acme/Alpha-7B-Instruct&dtype=nf4&context=2000&gpu=rtx-9999")
     assert page.locator("select[name=dtype_id]").input_value() == "nf4"
@@ -67,6 +69,7 @@ def test_the_calculator_reads_addresses_of_the_matrix(open_page):
     assert "context_tokens := 2000" in page.locator("#calculated pre code").inner_text()
 
 
+@pytest.mark.full
 def test_the_calculator_opens_on_a_model_that_generates(open_page):
     page = open_page("calculator/")
     assert page.get_by_label("Model", exact=True).input_value() == "acme/Alpha-7B-Instruct"
@@ -83,6 +86,7 @@ def test_the_calculator_says_what_is_unknown(open_page):
     expect(page.locator("#calc .answer")).to_contain_text("GiB")
 
 
+@pytest.mark.full
 def test_cards_are_compared_and_shared(open_page, site_url):
     page = open_page("compare/?gpus=rtx-4090,l40s")
     heads = page.locator("table.compare thead th").all_inner_texts()
@@ -117,6 +121,7 @@ def test_windows_changes_what_is_compared(open_page, site_url):
     assert "system=desktop" in wrong.locator("#compare [role=status]").first.inner_text()
 
 
+@pytest.mark.full
 def test_a_card_says_for_which_system_it_speaks_and_what_another_changes(open_page, tiny):
     page = open_page("gpus/rtx-3060-12gb/", java_script_enabled=False)
     said = page.locator("#systems").inner_text()
@@ -140,6 +145,7 @@ def test_the_compared_columns_are_those_of_the_plain_page(open_page):
     assert drawn.inner_text().split() == plain.inner_text().split()
 
 
+@pytest.mark.full
 def test_a_missing_address_finds_what_is_near(open_page):
     page = open_page("404.html")
     page.get_by_label("Part of a name").fill("alpha instruct")

@@ -51,6 +51,7 @@ def test_cards_are_ordered_and_kept_apart(page):
     expect(page.locator(ROWS)).to_have_count(2)
 
 
+@pytest.mark.full
 def test_a_card_that_does_not_run_the_format_is_left_out(page):
     page.locator("select[name=dtype]").select_option("awq-int4")
     expect(page.locator("#which .answer")).to_contain_text("awq-int4")
@@ -59,6 +60,7 @@ def test_a_card_that_does_not_run_the_format_is_left_out(page):
     assert "MI300X" not in page.locator("#which tbody").inner_text()
 
 
+@pytest.mark.full
 def test_another_model_is_typed(page):
     page.get_by_label("Model", exact=True).fill("acme/CamelCoder.2-405B")
     expect(page.locator("#which .answer")).to_contain_text("No card holds it alone")
@@ -76,6 +78,7 @@ def test_the_table_is_taken_along(page):
     assert len(lines) == page.locator(ROWS).count() + 1
 
 
+@pytest.mark.full
 def test_a_wrong_address_says_which_and_what_was_taken(open_page):
     page = open_page("which-card/?model=acme/Alpha-7B-Instruct&context=abc&users=0&sort=beauty&colour=red&dtype=int3")
     told = page.locator('#which [data-part="note"]').inner_text()
@@ -91,6 +94,7 @@ def test_a_wrong_address_says_which_and_what_was_taken(open_page):
     assert page.get_by_label("Context, tokens").input_value() == "8192" and page.locator(ROWS).count() == 6
 
 
+@pytest.mark.full
 def test_the_plot_has_a_point_for_each_price(open_page):
     page = open_page("which-card/?model=acme/Alpha-7B-Instruct")
     points = page.locator("#which figure circle")

@@ -14,6 +14,7 @@ from pipeline.cli import kept, own
 from pipeline.press import blank
 from pipeline.press.flat import grid
 from pipeline.press.lookup import fill_footprints
+from tests.once import blank_folder
 
 QWEN = "Qwen/Qwen3-0.6B"
 
@@ -53,7 +54,7 @@ def test_every_format_has_a_verdict_or_a_reason(config_path, capsys):
     assert all((row["verdict"] is None) == (row["unknown_reason"] is not None) for row in formats.values())
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize(("phase", "dtype"), [("qlora", "nf4"), ("full-finetune", "bf16")])
 def test_its_training_is_told(config_path, answer, capsys, phase, dtype):
     main(["fits", str(config_path), "--gpu", "h100-sxm", "--phase", phase, "--json"])
@@ -109,6 +110,7 @@ def test_a_place_that_is_taken_is_said_before_any_work(config_path, capsys, monk
     assert "no-such-folder is no folder" in capsys.readouterr().err
 
 
+@pytest.mark.full
 def test_what_is_kept_is_planned_once(config_path, tmp_path, monkeypatch):
     """Planning the formulas takes longer than answering all scenarios of a model: a question for both tables, of serving and of training."""
     asked = []
@@ -142,7 +144,7 @@ def test_what_is_kept_is_planned_once(config_path, tmp_path, monkeypatch):
 
 @pytest.mark.full
 def test_a_config_is_read_once_and_again_where_what_is_kept_is_damaged(config_path, tmp_path, monkeypatch):
-    blank_file = blank.kept(cache_folder())
+    blank_file = blank.kept(blank_folder())
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     cache_folder().mkdir(parents=True)
     (cache_folder() / blank_file.name).hardlink_to(blank_file)

@@ -314,8 +314,8 @@ def test_a_rebuilt_shape_names_what_no_source_gives(everything):
 
 
 @pytest.fixture(scope="module")
-def everything(bundled):
-    return {row["model_id"]: row for row in bundled["model"].to_dicts()}
+def everything(anatomies):
+    return {row["model_id"]: row for row in anatomies["model"].to_dicts()}
 
 
 @pytest.mark.parametrize(("named", "words"), [("deepseek_ocr2", ""), ("deepseek_vl_v2", "'deepseek_vl_v2' is not")])

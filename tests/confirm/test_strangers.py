@@ -80,7 +80,7 @@ def test_a_class_whose_head_nobody_knows_is_no_known_shape():
     assert graded(replace(RECORD, config=CONFIG | {"architectures": ["SidewaysLMHeadModel"]})).grade == "matched"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(off=st.integers(-10_000, 10_000).filter(lambda n: n not in (0, 8)))
 @example(off=264)  # its rotary frequencies and the scales
 @example(off=256)
@@ -96,7 +96,7 @@ def test_a_total_that_is_off_confirms_nothing(off):
     )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     changes=st.dictionaries(
         st.sampled_from([*CONFIG, "head_dim", "text_config", "layer_types"]),

@@ -110,8 +110,8 @@ def test_its_own_config_is_not_asked_again():
 
 
 @pytest.fixture(scope="module")
-def everything(bundled):
-    return {row["model_id"]: row for row in bundled["model"].to_dicts()}
+def everything(anatomies):
+    return {row["model_id"]: row for row in anatomies["model"].to_dicts()}
 
 
 @pytest.mark.parametrize(
@@ -141,4 +141,4 @@ def test_no_rebuilt_model_of_the_snapshot_rests_on_a_guess_without_a_word(everyt
             assert row["anatomy_grade"] == "derived" and row["is_head_tied"] is False
     guessed = [r for r in everything.values() if "In no source: tie_word_embeddings" in (r["anatomy_note"] or "")]
     decided = [r for r in guessed if " head is " in r["anatomy_note"]]
-    assert len(guessed) > 100 and len(decided) > len(guessed) // 3
+    assert len(guessed) > 10 and len(decided) > len(guessed) // 3

@@ -102,18 +102,18 @@ def test_numbers_as_sql_types_them_are_refused_too(book):
 
 
 @pytest.mark.full
-def test_the_largest_numbers_that_are_taken_overflow_nothing(book):
+def test_the_largest_numbers_that_are_taken_overflow_nothing(any_book):
     """All bounds at once, for the models with most layers, experts, heads and vocabulary: a number or a reason, never an error."""
     bounds = dict(
-        book.execute(
+        any_book.execute(
             "SELECT constant_id, value::BIGINT::VARCHAR FROM constant WHERE constant_id LIKE 'most_%'"
         ).fetchall()
     )
     long, many = bounds["most_context_tokens"], bounds["most_sequences"]
-    models = book.execute(
+    models = any_book.execute(
         "SELECT model_id FROM shape WHERE layer_count IS NOT NULL ORDER BY parameter_count DESC LIMIT 8"
     ).fetchall()
-    models += book.execute(
+    models += any_book.execute(
         "SELECT model_id FROM shape WHERE tower IS NOT NULL ORDER BY hash(model_id) LIMIT 8"
     ).fetchall()
     ways = [
@@ -135,7 +135,7 @@ def test_the_largest_numbers_that_are_taken_overflow_nothing(book):
         for way in ways
         for context, sequences in ((long, many), (long, "1"), ("8192", many))
     ]
-    rows = answers(book, asked)
+    rows = answers(any_book, asked)
     assert len(rows) == len(asked)
     assert all((row["total_bytes"] is None) != (row["unknown_reason"] is None) for row in rows)
 
@@ -173,14 +173,14 @@ def test_capitals_find_their_row_in_every_macro(book, query):
     assert book.execute(query).fetchall()[0][0] > 0
 
 
-def test_two_models_that_differ_in_case_answer_to_their_own_spelling_only(book):
-    twins = book.execute(
+def test_two_models_that_differ_in_case_answer_to_their_own_spelling_only(any_book):
+    twins = any_book.execute(
         "SELECT list(model_id ORDER BY model_id) FROM model GROUP BY lower(model_id) HAVING count(*) > 1 ORDER BY 1"
     ).fetchall()
     assert twins
     for (both,) in twins:
         asked = [*both, both[0].swapcase()]
-        assert [book.execute("SELECT known_model($id)", {"id": name}).fetchall()[0][0] for name in asked] == asked
+        assert [any_book.execute("SELECT known_model($id)", {"id": name}).fetchall()[0][0] for name in asked] == asked
 
 
 def test_ids_of_facts_are_lower_case():

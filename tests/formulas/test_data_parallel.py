@@ -188,7 +188,7 @@ def test_what_is_told_can_be_asked_back(asked):
     assert asked(V3, data_parallel=8, expert_parallel=8) == row
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("scenario", "setting"),
     [
@@ -205,7 +205,7 @@ def test_the_engine_is_told_how(book, scenario, setting):
     assert said.startswith(setting)
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize("engine", ["vllm", "sglang"])
 def test_from_one_card_to_many_each_serves_its_share(book, footprint_of, engine):
     query = f"""SELECT gpu_count, sharding, stages, total_bytes, max_sequences, unknown_reason FROM on_several_gpus('h200-sxm', '{V3}',

@@ -48,6 +48,7 @@ def test_it_goes_together_with_data_parallel_ranks(footprint_of):
     assert held(footprint_of(V3, **ranks, decode_context_parallel=4)) == held(footprint_of(V3, **ranks)) / 4
 
 
+@pytest.mark.full
 def test_the_engine_is_told_and_the_versions_are_those_that_were_read(book):
     query = f"""SELECT engine_setting, holds_for FROM fits_on('h200-sxm', '{V3}', dtype_id := 'fp8', engine_id := 'vllm', gpu_count := 8,
         context_tokens := 8192, decode_context_parallel := 8)"""

@@ -150,9 +150,9 @@ def test_adapters_are_linear_in_rank(footprints, scenarios):
         assert row["total_bytes"] >= one["total_bytes"]
 
 
-def test_fewer_bits_never_need_more(book):
+def test_fewer_bits_never_need_more(any_book):
     order = ["fp32", "bf16", "gguf-q8_0", "gguf-q6_k", "gguf-q5_k_m", "gguf-q4_k_m", "gguf-q3_k_m", "gguf-q2_k"]
-    sizes = book.execute(
+    sizes = any_book.execute(
         "SELECT model_id, list(weights_bytes ORDER BY list_position($order, dtype_id)) FROM weight "
         # rows too short for blocks fall back to wider formats: those of convolutions are, and of what has no file in GGUF; and what only
         # sees is never in blocks: in 16 bits, its vectors in 32
@@ -161,7 +161,7 @@ def test_fewer_bits_never_need_more(book):
         "GROUP BY model_id",
         {"order": order},
     ).fetchall()
-    assert len(sizes) > 1000
+    assert len(sizes) > 200
     for model, falling in sizes:
         assert falling == sorted(falling, reverse=True), model
 

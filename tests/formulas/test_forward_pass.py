@@ -40,19 +40,22 @@ def _asked(row):
     return asked | ({} if row["height"] else {"context_tokens": int(row["tokens"])})
 
 
-def test_every_class_was_counted_and_nothing_else_is_known_of_it(book):
+def test_every_class_was_counted_and_nothing_else_is_known_of_it(any_book):
     """One size and precision after the other; a model whose layers are described is answered from them."""
     counted = {(row["parameter_count"], row["element_bytes"]) for row in ROWS}
-    listed = book.execute(
+    listed = any_book.execute(
         "SELECT DISTINCT parameter_count::VARCHAR, element_bytes::VARCHAR FROM forward_pass"
     ).fetchall()
     assert counted == set(listed)
     passed = "FROM forward_pass AS pass JOIN model ON model_type = pass_type AND model.parameter_count = pass.parameter_count"
     sizes = "SELECT count(DISTINCT (pass_type, pass.parameter_count))"
-    assert book.execute(f"{sizes} {passed}").fetchone() == book.execute(f"{sizes} FROM forward_pass AS pass").fetchone()
+    assert (
+        any_book.execute(f"{sizes} {passed}").fetchone()
+        == any_book.execute(f"{sizes} FROM forward_pass AS pass").fetchone()
+    )
     caching = "SELECT model_id FROM attention_layer WHERE mechanism <> 'bidirectional'"
     described = f"SELECT model_id {passed} WHERE model_id IN (SELECT model_id FROM tower UNION {caching})"
-    assert book.execute(described).fetchall() == []
+    assert any_book.execute(described).fetchall() == []
 
 
 def test_series_of_a_batch_are_asked_together(book):
@@ -85,6 +88,7 @@ def test_what_was_not_counted_has_a_reason(book, asked, reason):
     assert (total, weights) == (None, None) and reason in said
 
 
+@pytest.mark.full
 def test_a_card_has_a_verdict(book):
     query = "SELECT verdict FROM fits_on('rtx-3060-12gb', $1, dtype_id := 'fp32', sequences := $2)"
     assert [book.execute(query, [BOLT, n]).fetchall() for n in (1, 4096)] == [[("fits",)], [("no",)]]

@@ -9,8 +9,8 @@ from tests.golden import asked
 QUESTIONS = asked.questions()
 # planned for a second and more, of macros that have tests of their own: asked in `make check-full`
 SLOW = (
-    "answers_drawn", "drafts", "edges", "fits_in", "image_tokens", "layers", "limits", "lookup", "names", "pipeline_cards", "pipeline_of", "pipeline_stages", "pipeline_training", "plans_drawn", "preference_cards", "preferences",
-    "program_called", "serving_plan", "several_gpus", "speculative", "speculative_cards", "speech", "speech_cards", "speed", "speed_of_all", "techniques", "together", "training_plans", "training_ways",
+    "answers_drawn", "data_parallel", "drafts", "edges", "fits_in", "image_tokens", "layers", "limits", "lookup", "names", "pipeline_cards", "pipeline_of", "pipeline_stages", "pipeline_training", "plans_drawn", "preference_cards", "preferences",
+    "program_called", "serving_plan", "serving_plans", "several_gpus", "speculative", "speculative_cards", "speech", "speech_cards", "speed", "speed_of_all", "techniques", "together", "training_plans", "training_ways",
     "verdicts",
 )  # fmt: skip
 

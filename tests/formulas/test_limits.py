@@ -91,6 +91,7 @@ def test_a_longer_or_larger_step_never_needs_less(footprints):
         assert run == sorted(run), asked[0]
 
 
+@pytest.mark.full
 def test_what_is_not_answered_has_a_reason(limits_on):
     for gpu_id, model_id, reason in (
         ("4090", "Qwen/Qwen3-8B", "no such GPU: 4090 (nearest: rtx-4090"),

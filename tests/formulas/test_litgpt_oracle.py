@@ -88,6 +88,7 @@ def test_what_was_not_read_of_its_generation_has_a_reason(footprints):
     assert all(re.search("litgpt|autoawq", row["unknown_reason"]) for row in unknown)
 
 
+@pytest.mark.full
 def test_a_qlora_has_a_verdict_where_its_kernels_run(book):
     """Neither release of bitsandbytes that was read has kernels for a card of compute capability 12.0."""
     query = """SELECT said.card, verdict FROM (SELECT unnest(['rtx-4090', 'h100-sxm', 'rtx-5090']) AS card) AS said, LATERAL (FROM fits_on(

@@ -125,6 +125,7 @@ def test_a_buffer_that_a_server_ran_out_at_is_that_of_four_prompts(book):
     assert [book.execute(scores, [n]).fetchall()[0][0] for n in (4, 1)] == [22011707392, 22011707392 / 4]
 
 
+@pytest.mark.full
 def test_its_server_is_told_how_many_prompts_are_counted(book):
     """It reads 8 and writes 32 together by itself (mlx_lm/server.py), also what a client without a stream gave up."""
     told = "SELECT engine_setting FROM fits_on('m4-pro-48gb', 'Qwen/Qwen3-8B', dtype_id := 'mlx-4bit', context_tokens := 4096, sequences := $1)"

@@ -51,7 +51,7 @@ def test_every_id_that_is_not_there_is_told_its_nearest(book, asked, said):
         assert book.execute(f"SELECT unknown_reason FROM {query.format(asked)}").fetchall()[0][0].startswith(said)
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize("macro", ["layers_that_fit", "on_several_gpus", "plans_for"])
 def test_every_macro_of_a_card_tells_the_nearest(book, macro):
     asked = (

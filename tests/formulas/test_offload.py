@@ -24,7 +24,8 @@ def test_the_layers_add_up_to_what_the_table_has(book, dtype):
     models = book.execute(
         "SELECT model_id, layer_bytes FROM weight JOIN shape USING (model_id) JOIN model USING (model_id) "
         "WHERE dtype_id = $1 AND weights_bytes IS NOT NULL AND layer_bytes > 0 AND pipeline_tag = 'text-generation' "
-        "ORDER BY hash(model_id || $1) LIMIT 6",
+        # (experts that GGUF keeps in MXFP4 are told in the format of the rest here, which is more: gpt-oss)
+        "AND coalesce(model.stored_format, '') <> 'mxfp4' ORDER BY hash(model_id || $1) LIMIT 6",
         [dtype],
     ).fetchall()
     for model, expected in models:
@@ -125,6 +126,7 @@ def test_like_cards_together_hold_what_so_many_of_them_do(book, footprint_of):
     assert {row["verdict"] for row in rows} == {"fits"}
 
 
+@pytest.mark.full
 def test_unlike_cards_hold_layers_by_what_they_give(book, footprint_of):
     """As load_tensors of llama.cpp has it: slot i of n + 1 lies where the share of the cards up to there is more than i / (n + 1)."""
     cards, model = ["rtx-3090", "rtx-3060-12gb"], "Qwen/Qwen3-32B"

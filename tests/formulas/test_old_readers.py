@@ -13,25 +13,25 @@ import duckdb
 import polars as pl
 import pytest
 
-from pipeline.base.caches import cache_folder
 from pipeline.book.scenario import TYPES
 from pipeline.press import blank, build
 from pipeline.press.lookup import LAYERS, WEIGHED
 from tests.formulas import old_readers
+from tests.once import blank_folder
 
 FOLDER = Path(os.environ.get("OLD_DUCKDB") or Path(sys.prefix) / "old-duckdb")
 FEW = [old_readers.TEXT, old_readers.PIPELINE, old_readers.SEES]
 
 
 @pytest.fixture(scope="module")
-def small_file(bundled, tmp_path_factory):
+def small_file(named, tmp_path_factory):
     """A book of three models as a file, with two published footprints."""
     path = tmp_path_factory.mktemp("old") / build.DATABASE
     frames = {
         name: frame.filter(pl.col("model_id").is_in(FEW)) if "model_id" in frame.columns else frame
-        for name, frame in bundled.items()
+        for name, frame in named.items()
     }
-    with blank.copied(cache_folder()) as connection:
+    with blank.copied(blank_folder()) as connection:
         blank.fill(connection, frames)
         connection.execute(f"CREATE TEMP TABLE asked AS {old_readers.scenario(list(TYPES))}")
         connection.execute("CREATE TEMP TABLE asked_layers AS FROM no_scenario")
@@ -52,9 +52,7 @@ def small_file(bundled, tmp_path_factory):
 def test_every_macro_answers_in_an_older_version(small_file):
     asked = old_readers.queries(small_file)
     if not (FOLDER / "duckdb").is_dir():
-        reason = (
-            f"no older DuckDB in {FOLDER}: `make test` installs it where a wheel for this Python and machine exists"
-        )
+        reason = f"no older DuckDB in {FOLDER}: `make check-full` installs it where a wheel for this Python and machine exists"
         pytest.fail(reason, pytrace=False) if os.environ.get("CI") else pytest.skip(reason)
     version, answers = old_readers.ask(FOLDER, small_file, asked, old_readers.scenario(list(TYPES)))
     assert version == "1.5.5" and not version.startswith(duckdb.__version__)

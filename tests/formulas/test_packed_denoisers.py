@@ -87,13 +87,13 @@ def test_layers_that_refine_stand_apart_in_any_number():
         assert blocks == {(said.get("n_layers", 30), 1), (refining, 1)}
 
 
-def test_what_bitsandbytes_packs_weighs_what_it_weighs_elsewhere(book):
+def test_what_bitsandbytes_packs_weighs_what_it_weighs_elsewhere(any_book):
     query = """
         SELECT count(*), count(*) FILTER (packed.weights_bytes <> weight.weights_bytes)
         FROM denoiser_weight AS packed JOIN weight USING (model_id, dtype_id) WHERE pipeline_part = 'denoiser' AND dtype_id IN ('nf4', 'nf4-double', 'int8')
     """
-    ((compared, other),) = book.execute(query).fetchall()
-    assert compared > 100 and other == 0
+    ((compared, other),) = any_book.execute(query).fetchall()
+    assert compared > 50 and other == 0
 
 
 def test_what_bitsandbytes_packs_lies_on_the_card_together_before_offload_begins(book):

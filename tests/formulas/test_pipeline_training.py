@@ -175,6 +175,7 @@ def test_videos_are_asked_by_their_frames(book):
     assert long["resident"]["total_bytes"] is None and "while it encodes" in long["resident"]["unknown_reason"]
 
 
+@pytest.mark.full
 def test_a_card_has_a_verdict_or_a_reason(book):
     query = "SELECT placement, verdict, unknown_reason FROM pipeline_training_fits_on($1, $2, checkpointing := 'full', denoiser_dtype_id := 'nf4')"
     told = {placement: verdict for placement, verdict, _ in book.execute(query, ["rtx-4090", FLUX]).fetchall()}

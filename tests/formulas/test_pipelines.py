@@ -40,7 +40,8 @@ OTHERS = {"stable-diffusion-v1-5/stable-diffusion-v1-5": "320, 0, NULL, 768, 0, 
 
 
 @pytest.fixture(scope="module")
-def pipelines(book):
+def pipelines(book, footprint_of):
+    # (what footprint_of keeps is there before, or it would be gone with this transaction)
     book.execute("BEGIN")
     for name, widths in OTHERS.items():
         columns = "model_id, pipeline_part, class_name, parameter_count, hidden_size, width, head_count, text_width, latent_elements, token_pixels, plan"

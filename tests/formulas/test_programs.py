@@ -114,7 +114,7 @@ def test_names_of_shared_experts_are_taken_for_routed_ones_since_peft_0_19(footp
     )
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize(
     "model", ["Qwen/Qwen3-VL-30B-A3B-Instruct", "google/gemma-4-26B-A4B-it", "microsoft/Phi-3.5-MoE-instruct"]
 )
@@ -362,6 +362,7 @@ def test_what_a_large_card_reads_at_a_time_is_said_where_it_would_not_start(book
     assert f"{flag} 8192" in setting("b200", whole, 40000, 10)
 
 
+@pytest.mark.full
 def test_every_macro_that_takes_a_scenario_takes_a_program(book):
     limits = "SELECT engine_id, context_tokens FROM limits_on('rtx-4090', $1, program := 'ollama')"
     assert book.execute(limits, [MODEL]).fetchall() == [("llama.cpp", 4096)]

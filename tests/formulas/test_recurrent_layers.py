@@ -78,14 +78,14 @@ def test_more_tokens_never_take_less(footprints, lengths, sequences):
 
 
 @pytest.mark.full
-def test_layers_whose_code_was_not_read_have_a_reason(book):
+def test_layers_whose_code_was_not_read_have_a_reason(whole_book):
     """Unknown is null with a reason: in training and in Transformers, not in engines with formulas of their own."""
-    unknown = book.execute("""
+    unknown = whole_book.execute("""
         SELECT model_id FROM shape
         WHERE recurrences IS NULL AND list_bool_or(list_transform(caches, lambda c: c.mechanism = 'recurrent'))
     """).fetchall()
     for (model_id,) in unknown[:3]:
-        reasons = book.execute(
+        reasons = whole_book.execute(
             "SELECT total_bytes, unknown_reason FROM footprint_of($id, engine_id := 'transformers') "
             "UNION ALL SELECT total_bytes, unknown_reason FROM footprint_of($id, phase_id := 'lora')",
             {"id": model_id},

@@ -19,29 +19,31 @@ COPIES = """
 """
 
 
-def test_files_are_as_large_as_what_they_hold(book):
-    rows = book.execute(COPIES).fetchall()
+def test_files_are_as_large_as_what_they_hold(any_book):
+    rows = any_book.execute(COPIES).fetchall()
     assert len(rows) > 8
     for repository, file, listed, bits, elements in rows:
         assert abs(elements * bits / 8 / listed - 1) < ROUNDED, (repository, file, elements, listed)
 
 
-def test_every_file_can_be_answered_for(book):
+def test_every_file_can_be_answered_for(any_book):
     """By its listed size, or by the model that it is a copy of in a format of ours."""
     query = """
         SELECT file_name FROM repository_file AS file LEFT JOIN model ON model.model_id = file.of_model_id
         WHERE file_bytes IS NULL AND (dtype_id IS NULL OR model.parameter_count IS NULL)
     """
-    assert book.execute(query).fetchall() == []
+    assert any_book.execute(query).fetchall() == []
     missing = "SELECT DISTINCT model_id FROM repository_file WHERE model_id NOT IN (SELECT model_id FROM model)"
-    assert book.execute(missing).fetchall() == []
+    assert any_book.execute(missing).fetchall() == []
 
 
-def test_what_holds_no_single_model_says_what_it_holds(book):
-    unknown = book.execute(
+def test_what_holds_no_single_model_says_what_it_holds(any_book):
+    unknown = any_book.execute(
         "SELECT count(*) FROM model WHERE holds IS NOT NULL AND anatomy_grade <> 'unknown'"
     ).fetchall()
     assert unknown == [(0,)]
     assert (
-        book.execute("SELECT holds FROM model WHERE model_id = 'Qdrant/bm25'").fetchall()[0][0].startswith("it holds")
+        any_book.execute("SELECT holds FROM model WHERE model_id = 'Qdrant/bm25'")
+        .fetchall()[0][0]
+        .startswith("it holds")
     )

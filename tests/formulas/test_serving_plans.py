@@ -150,6 +150,7 @@ def test_more_users_than_an_engine_takes_are_told(plans):
     assert all("requests at once on each copy" in plan["unknown_reason"] for plan in rows)
 
 
+@pytest.mark.full
 def test_the_published_plans_are_what_the_macro_answers(book):
     cursor = book.cursor()
     cursor.execute("BEGIN")
@@ -172,16 +173,16 @@ def test_the_published_plans_are_what_the_macro_answers(book):
 
 
 @pytest.mark.full
-def test_thousands_of_questions_at_once_stay_within_little_memory(book):
+def test_thousands_of_questions_at_once_stay_within_little_memory(whole_book):
     """What is beside a question (the ids that its words may mean, the model's row) is looked up, and not carried along by every row."""
-    book.execute("CREATE OR REPLACE TEMP TABLE asked_plan AS SELECT gpu_id, model_id, 'bf16' AS dtype_id, '1' AS users, '4096' AS context_tokens, NULL::VARCHAR AS kv_dtype_id, NULL::VARCHAR AS engine_id FROM (FROM gpu ORDER BY gpu_id LIMIT 20), (FROM model ORDER BY model_id LIMIT 100)")  # fmt: skip
-    limits = book.execute("SELECT current_setting('memory_limit'), current_setting('temp_directory')").fetchone()
-    [(used,)] = book.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchall()
-    book.execute(f"SET temp_directory = ''; SET memory_limit = '{int(used / 1e6) + 400}MB'")
-    book.execute("RESET disabled_optimizers")
+    whole_book.execute("CREATE OR REPLACE TEMP TABLE asked_plan AS SELECT gpu_id, model_id, 'bf16' AS dtype_id, '1' AS users, '4096' AS context_tokens, NULL::VARCHAR AS kv_dtype_id, NULL::VARCHAR AS engine_id FROM (FROM gpu ORDER BY gpu_id LIMIT 20), (FROM model ORDER BY model_id LIMIT 100)")  # fmt: skip
+    limits = whole_book.execute("SELECT current_setting('memory_limit'), current_setting('temp_directory')").fetchone()
+    [(used,)] = whole_book.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchall()
+    whole_book.execute(f"SET temp_directory = ''; SET memory_limit = '{int(used / 1e6) + 400}MB'")
+    whole_book.execute("RESET disabled_optimizers")
     try:
-        [(told,)] = book.execute("SELECT count(*) FROM serving_plans_in('asked_plan')").fetchall()
+        [(told,)] = whole_book.execute("SELECT count(*) FROM serving_plans_in('asked_plan')").fetchall()
     finally:
-        book.execute(FEW_ROWS)
-        book.execute(f"SET memory_limit = '{limits[0]}'; SET temp_directory = '{limits[1]}'")
+        whole_book.execute(FEW_ROWS)
+        whole_book.execute(f"SET memory_limit = '{limits[0]}'; SET temp_directory = '{limits[1]}'")
     assert told == 2000 * 7

@@ -116,6 +116,7 @@ def test_null_is_what_is_taken_where_nothing_is_said(book):
     )
 
 
+@pytest.mark.full
 def test_fits_on_says_whether_it_fits_on_the_cards_that_were_named(book):
     asked = "SELECT verdict FROM fits_on('rtx-4090', 'Qwen/Qwen3-32B', dtype_id := 'bf16', engine_id := 'vllm', gpu_count := $1)"
     assert [book.execute(asked, [count]).fetchall() for count in (1, 8)] == [[("no",)], [("fits",)]]

@@ -227,6 +227,7 @@ def test_deepspeed_keeps_masters_of_fp32_weights_too(footprints):
     assert deepspeed["optimizer_bytes"] == pytest.approx(1.5 * fsdp["optimizer_bytes"], rel=1e-6)
 
 
+@pytest.mark.full
 def test_a_trainer_is_asked_with_deepspeed_by_its_engine(footprint_of):
     asked = {"phase_id": "full-finetune", "engine_id": "deepspeed", "context_tokens": 2048}
     alone = footprint_of(LLAMA, **asked, checkpointing="full")

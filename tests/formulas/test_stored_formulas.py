@@ -27,7 +27,7 @@ def stored():
         yield opened
 
 
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 @pytest.mark.parametrize("asked", ASKED)
 def test_a_stored_formula_says_what_it_said(book, stored, asked):
     # (which models have a name that is near one hangs on which there are)
@@ -77,6 +77,7 @@ def test_the_file_shows_what_the_dictionary_lists_and_nothing_else(stored):
     assert {name for (name,) in macros} == set(MACROS)
 
 
+@pytest.mark.full
 def test_every_macro_that_people_call_answers_without_a_search_path(stored):
     """Opened as anybody opens it, with nothing set."""
     database = stored.execute("SELECT path FROM duckdb_databases() WHERE database_name = current_database()").fetchall()

@@ -54,8 +54,8 @@ def test_weights_are_what_the_repository_holds(weight, model_id, beside_elements
     assert size <= used
 
 
-def test_a_format_that_a_checkpoint_is_published_in_is_loaded_as_it_is(book):
-    different = book.execute(
+def test_a_format_that_a_checkpoint_is_published_in_is_loaded_as_it_is(any_book):
+    different = any_book.execute(
         "SELECT model.model_id FROM model JOIN dtype ON dtype.dtype_id = model.stored_format AND dtype.engine_id IN ('vllm', 'transformers') "
         "AND dtype.bits_per_weight < 16 JOIN weight AS own ON own.model_id = model.model_id AND own.dtype_id = 'stored' "
         "JOIN weight AS named ON named.model_id = model.model_id AND named.dtype_id = model.stored_format "
@@ -72,20 +72,20 @@ def test_a_total_that_leaves_open_what_the_rest_is_held_in_gives_no_weights(weig
     assert weight[model, "bf16"][0]
 
 
-def test_parts_are_the_whole_model(book):
-    wrong = book.execute(
+def test_parts_are_the_whole_model(any_book):
+    wrong = any_book.execute(
         "SELECT model_id FROM stored_part JOIN model USING (model_id) GROUP BY model_id, parameter_count "
         "HAVING sum(element_count) <> parameter_count"
     ).fetchall()
     assert wrong == []
-    assert book.execute("SELECT count(DISTINCT model_id) FROM stored_part").fetchall()[0][0] > 40
+    assert any_book.execute("SELECT count(DISTINCT model_id) FROM stored_part").fetchall()[0][0] > 30
 
 
-def test_weights_of_a_recipe_never_lie_below_its_format_throughout(book):
+def test_weights_of_a_recipe_never_lie_below_its_format_throughout(any_book):
     """What a list leaves out can only add; a head that it takes in can only save."""
-    rows = book.execute(
+    rows = any_book.execute(
         "SELECT weight.model_id, weights_bytes, parameter_count, stored_format FROM weight JOIN model USING (model_id) "
         "WHERE dtype_id = 'stored' AND weights_bytes IS NOT NULL AND model_id IN (SELECT model_id FROM stored_part)"
     ).fetchall()
-    bits = dict(book.execute("SELECT dtype_id, bits_per_weight FROM dtype").fetchall())
+    bits = dict(any_book.execute("SELECT dtype_id, bits_per_weight FROM dtype").fetchall())
     assert rows and all(count * bits[kind] / 8 <= size <= 2.001 * count for _, size, count, kind in rows)

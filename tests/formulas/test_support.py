@@ -116,6 +116,7 @@ def cached(book):
     return told
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("card", "held"), READS_FP8.items())
 def test_an_8_bit_cache_has_a_verdict_only_where_a_source_says_that_the_card_reads_it(cached, card, held):
     """Triton has no such type below compute capability 8.9; there vLLM takes FlashInfer, from 8.0 on."""
@@ -128,6 +129,7 @@ def test_an_8_bit_cache_has_a_verdict_only_where_a_source_says_that_the_card_rea
     assert several and {row["verdict"] is not None for row in several} == {held}
 
 
+@pytest.mark.full
 def test_an_8_bit_cache_is_read_on_older_cards_where_flashinfer_reads_the_model(book):
     """Two RTX 3090 run Qwen3.6-27B with --kv-cache-dtype fp8; models whose layers only Triton runs there are refused."""
     asked = (

@@ -70,6 +70,7 @@ def drafted(book, gpu, model, draft, **more):
     return dict(zip([column[0] for column in result.description], result.fetchall()[0], strict=True))
 
 
+@pytest.mark.full
 def test_a_draft_takes_its_weights_and_caches_and_gains_for_one_user(book, footprint_of):
     small = "Qwen/Qwen3-0.6B"
     draft = footprint_of(small, dtype_id="bf16", context_tokens=8192, engine_id="vllm")

@@ -38,6 +38,7 @@ def shared():
     return step_account.judged("torchtune_sharded_peaks.csv", sharding="zero3")
 
 
+@pytest.mark.full
 def test_several_cards_hold_what_its_distributed_recipes_hold(shared):
     assert len(shared) >= 6
     assert not [(step_account.said(row), row["reason"]) for row in shared if row["error"] is None]

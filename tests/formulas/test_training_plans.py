@@ -312,6 +312,7 @@ def test_a_model_whose_active_part_nobody_knows_has_a_reason(book):
     assert book.execute(query).fetchall() == [("how many of its parameters a token passes is not known",)]
 
 
+@pytest.mark.full
 def test_the_published_plans_are_what_the_macro_answers(book, plans):
     cursor = book.cursor()
     cursor.execute("BEGIN")

@@ -126,6 +126,7 @@ def told_of_texts(connection, cases: list[dict]) -> list[dict]:
     return [found[row["model_id"], row["phase_id"], row["program_version"]] for row in rows]
 
 
+@pytest.mark.full
 def test_mixtures_of_experts_are_told_as_the_card_held_them():
     """With the load-balancing loss that TRL takes of them since 1.7 (SFT, GRPO) and 1.8 (DPO, KTO)."""
     assert {row["model"] for row in OF_MIXTURES} == MIXTURES

@@ -18,12 +18,12 @@ def test_an_unconfirmed_shape_has_the_wider_band_in_every_phase(book, footprints
     assert inference > band > plain
 
 
-def test_what_is_not_confirmed_is_said_in_the_table(book):
+def test_what_is_not_confirmed_is_said_in_the_table(any_book):
     said = "SELECT is_shape_confirmed, anatomy_grade, anatomy_note FROM model WHERE model_id = ?"
-    assert book.execute(said, [CONFIRMED]).fetchall()[0][0] is True
-    is_confirmed, grade, note = book.execute(said, [UNCONFIRMED]).fetchall()[0]
+    assert any_book.execute(said, [CONFIRMED]).fetchall()[0][0] is True
+    is_confirmed, grade, note = any_book.execute(said, [UNCONFIRMED]).fetchall()[0]
     assert (is_confirmed, grade) == (False, "derived") and "not confirmed" in note
     # nobody else's shape goes without a total, headers or the word
     query = """SELECT count(*) FROM model WHERE anatomy_grade = 'derived' AND is_shape_confirmed
         AND config_kind NOT IN ('verbatim', 'quoted') AND stored_parameter_count IS NULL"""
-    assert book.execute(query).fetchall() == [(0,)]
+    assert any_book.execute(query).fetchall() == [(0,)]

@@ -166,7 +166,7 @@ def test_a_listing_that_changes_between_pages_loses_and_doubles_nothing_that_was
     assert case.records() == before
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("body", "reason"),
     [

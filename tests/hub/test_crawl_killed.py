@@ -112,7 +112,7 @@ def test_killed_while_it_asks(grown, pattern, number, how):
     assert grown.records()[IDS[0]]["config"]["hidden_size"] == 96
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize("stage", ["a.jsonl", "c.jsonl", "popularity.csv", "rejected.csv", "snapshot.json", "swap"])
 def test_killed_while_it_writes(grown, stage):
     before = {record.model_id: record for record in newest_snapshot(grown.folder).records}

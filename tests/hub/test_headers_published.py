@@ -7,11 +7,11 @@ import json
 import pytest
 
 from pipeline.anatomy import read_config
-from pipeline.base.caches import cache_folder
 from pipeline.press import blank
 from pipeline.press.anatomise import anatomise
 from tests.confirm.headers import FORMATS, of_layers, repacked, written
 from tests.fake_hub.models import gguf, plain, raw_safetensors, row, safetensors
+from tests.once import blank_folder
 
 LONG = {"max_position_embeddings": 8192}
 LLAMA, MIXTRAL = written()["LlamaForCausalLM"], written()["MixtralForCausalLM"]
@@ -64,11 +64,12 @@ def tables(case):
     add(case, "org/gguf", None, gguf(tensors), "a-Q4_K_M.gguf")
     case.crawl(header_requests=100, trending_share=0)
     # the tables as a build fills them, without the figures that it precomputes: none is asked here, nor the file that they are written to
-    with blank.copied(cache_folder()) as connection:
+    with blank.copied(blank_folder()) as connection:
         blank.fill(connection, anatomise(case.snapshot()))
         yield connection
 
 
+@pytest.mark.full
 def test_headers_reach_every_table(tables):
     def ask(query: str) -> dict:
         return {found[0]: found[1:] for found in tables.execute(query).fetchall()}

@@ -163,6 +163,7 @@ def test_more_models_than_todays_crawl_had_are_crawled(case, capsys):
     assert len(case.records()) == 2
 
 
+@pytest.mark.full
 def test_the_crawl_command_without_a_hub_says_so(nobody, tmp_path):
     environment = {**os.environ, "HF_ENDPOINT": nobody}
     said = subprocess.run(

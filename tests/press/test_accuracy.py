@@ -8,9 +8,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from pipeline.base.caches import cache_folder
 from pipeline.press import blank
 from pipeline.press.accuracy import ReadingError, fill_accuracy, read_scenarios, shown
+from tests.once import blank_folder
 
 TARGETS = list(
     csv.DictReader((Path(__file__).parents[1] / "golden" / "accuracy.csv").read_text(encoding="utf-8").splitlines())
@@ -129,10 +129,10 @@ def test_a_scenario_that_is_answered_twice_is_an_error(compared):
 @pytest.mark.parametrize(
     ("held", "compared_rows"), [("", set()), ("microsoft/phi-3-mini-4k-instruct", {"gt0898", "gt1658", "gt1670"})]
 )
-def test_a_snapshot_of_few_models_is_compared_as_far_as_it_goes(bundled, held, compared_rows):
+def test_a_snapshot_of_few_models_is_compared_as_far_as_it_goes(named, held, compared_rows):
     """The Hub finds a name in any case, and so does whoever asks here: a measurement of it is not lost."""
-    with blank.copied(cache_folder()) as small:
-        blank.fill(small, {name: frame.filter(pl.col("model_id") == held) for name, frame in bundled.items()})
+    with blank.copied(blank_folder()) as small:
+        blank.fill(small, {name: frame.filter(pl.col("model_id") == held) for name, frame in named.items()})
         fill_accuracy(small)
         found = "SELECT measured_id FROM prediction WHERE error IS NOT NULL AND model_id = ?"
         assert compared_rows <= {row for (row,) in small.execute(found, [held]).fetchall()}

@@ -119,8 +119,8 @@ def test_a_mistake_in_a_reader_costs_one_model(monkeypatch):
     assert made["rejected"]["reason"].to_list() == [f"{UNREADABLE}: IndexError: list index out of range"]
 
 
-def test_no_reader_fails_on_the_bundled_snapshot(bundled):
-    failed = bundled["rejected"].filter(bundled["rejected"]["reason"].str.starts_with(UNREADABLE))
+def test_no_reader_fails_on_the_bundled_snapshot(anatomies):
+    failed = anatomies["rejected"].filter(anatomies["rejected"]["reason"].str.starts_with(UNREADABLE))
     assert failed.is_empty(), failed.rows()
 
 

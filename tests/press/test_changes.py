@@ -261,6 +261,7 @@ def test_without_a_release_the_page_says_so(tables, tmp_path):
     assert "first release" in text
 
 
+@pytest.mark.full
 def test_a_kept_release_is_compared_with(tables, tmp_path):
     changes.write(tables, tmp_path, VERSIONS, tmp_path / "release")
     changes.keep(tables, tmp_path / "release")

@@ -44,7 +44,7 @@ def test_the_bundled_facts_pass(database):
     assert len(list(all_checks())) > 50
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("damage", "named"),
     [
@@ -67,7 +67,7 @@ def test_each_check_names_the_bad_rows(database, damage, named):
     assert any(failure.startswith(named) for failure in run_checks(database)), run_checks(database)
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize("table", ["serving_run", "repository_file", "measured"])
 def test_a_crawl_that_lacks_a_model_of_others_is_published(database, table):
     with duckdb.connect(str(database)) as connection:

@@ -258,6 +258,7 @@ def test_the_limits_fit_and_the_next_step_does_not(small, book, footprints):
         assert next_is_over if step else (need <= capacity * (1 + 1e-6)), (scenario, need / capacity)
 
 
+@pytest.mark.full
 def test_the_limits_of_training_fit(small, footprints):
     """The longest sequence and the largest micro-batch that are published for a step never need more than the card gives."""
     rows = small.execute(

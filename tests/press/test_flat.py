@@ -152,7 +152,7 @@ def test_a_construct_that_is_not_known_stops_the_build_by_its_name(body, said):
             Reading(connection, tuple(TYPES)).macro("footprints")
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize("side", grid.SIDES)
 def test_what_is_published_is_worked_out_as_it_is_asked(book, side):
     """In tiers, every row of which stands for many scenarios: short models, large ones, all formats."""

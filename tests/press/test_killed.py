@@ -159,6 +159,7 @@ def test_a_small_disk_that_runs_full_leaves_what_is_published_whole(tmp_path):
     assert run.stdout.splitlines() == ["held"], run.stderr
 
 
+@pytest.mark.full
 def test_of_two_publishes_at_once_one_is_told_and_the_other_is_whole(tmp_path):
     publishing = Publishing(tmp_path)
     publishing.whole("0")

@@ -12,12 +12,12 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.base.caches import cache_folder
 from pipeline.book.schema import PUBLISHED
 from pipeline.press import blank, build, same_bytes
 from pipeline.press.lookup import share_footprints
 from pipeline.render.addresses import REMOTE
 from tests import few
+from tests.once import blank_folder
 from tests.press.range_server import serving
 
 # DuckDB and its httpfs, which is no part of the wheel that builds (tests/old-duckdb.lock)
@@ -36,19 +36,22 @@ print(json.dumps([connection.execute(query).fetchall() for query in json.loads(s
 """
 
 
+pytestmark = pytest.mark.full  # (the same statements on files of this machine: tests/test_readme.py)
+
+
 @pytest.fixture(scope="module")
-def tables(bundled, tmp_path_factory):
+def tables(named, tmp_path_factory):
     """The published form of a few models, each with many that share its shape."""
     folder = tmp_path_factory.mktemp("tables")
     frames = {}
-    for name, frame in bundled.items():
+    for name, frame in named.items():
         if "model_id" in frame.columns:
             frame = frame.filter(pl.col("model_id").is_in(MODELS))
             if name != "rejected":
                 named = [frame.with_columns(pl.col("model_id") + f"-copy-{n:02}") for n in range(COPIES)]
                 frame = pl.concat([frame, *named])
         frames[name] = frame
-    with blank.copied(cache_folder()) as connection:
+    with blank.copied(blank_folder()) as connection:
         blank.fill(connection, frames)
         share_footprints(connection)
         build.write_footprints(connection, folder / "footprint.parquet")
@@ -61,7 +64,7 @@ def tables(bundled, tmp_path_factory):
 
 def ask(*queries: str) -> list[list[list[object]]]:
     if not (FOLDER / "duckdb_extension_httpfs").is_dir():
-        reason = f"no DuckDB with httpfs in {FOLDER}: `make test` installs it where there are wheels for this Python and machine"
+        reason = f"no DuckDB with httpfs in {FOLDER}: `make check-full` installs it where there are wheels for this Python and machine"
         pytest.fail(reason, pytrace=False) if os.environ.get("CI") else pytest.skip(reason)
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(FOLDER), json.dumps(queries)], capture_output=True, text=True, check=False
@@ -89,7 +92,6 @@ def test_a_group_of_footprints_holds_whole_models(tables):
     assert max(map(len, held)) <= build.FOOTPRINTS.most
 
 
-@pytest.mark.some(1)
 @pytest.mark.parametrize("how", ["READ_ONLY", "TYPE duckdb, READ_ONLY"])
 def test_all_tables_are_joined_over_http_from_one_small_file(tables, how):
     """The names are those of the file that is saved, from any catalogue; what is fetched is the catalogue, and of a table what is asked."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
 
-def test_every_pipeline_has_a_verdict_or_a_reason_on_every_card(book):
+
+def test_every_pipeline_has_a_verdict_or_a_reason_on_every_card(any_book):
     query = """
         SELECT count(*), count(DISTINCT model_id), count(DISTINCT gpu_id), count(*) FILTER (verdict IS NULL AND unknown_reason IS NULL),
             count(*) FILTER (verdict IS NOT NULL AND unknown_reason IS NOT NULL), count(DISTINCT verdict)
         FROM pipeline_compatibility
     """
-    ((rows, models, cards, bare, both, verdicts),) = book.execute(query).fetchall()
-    ((pipelines, gpus),) = book.execute(
+    ((rows, models, cards, bare, both, verdicts),) = any_book.execute(query).fetchall()
+    ((pipelines, gpus),) = any_book.execute(
         "SELECT (SELECT count(DISTINCT model_id) FROM component), (SELECT count(*) FROM gpu)"
     ).fetchall()
     assert rows > 100_000 and (models, cards) == (pipelines, gpus) and (bare, both, verdicts) == (0, 0, 3)
@@ -37,6 +39,7 @@ def test_the_table_says_what_the_macro_says(book):
         assert table == told and len(told) == 4
 
 
+@pytest.mark.full
 def test_many_questions_at_once_are_answered_as_each_alone(book):
     """Columns that a relation leaves out are the defaults; a question that cannot be answered has its reason beside the others."""
     flux, sdxl = "black-forest-labs/FLUX.1-dev", "stabilityai/stable-diffusion-xl-base-1.0"

@@ -192,7 +192,7 @@ def test_a_second_build_at_the_same_time_is_told_so(stages):
         run(root, output)
 
 
-@pytest.mark.some(1)
+@pytest.mark.full
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_a_killed_build_leaves_the_last_good_build_and_the_next_one_works(stages, tmp_path, how):
     """A real process, stopped while its tables are being written."""

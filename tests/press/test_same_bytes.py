@@ -9,9 +9,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from pipeline.base.caches import cache_folder
 from pipeline.press import blank, formulas, same_bytes
 from pipeline.render.addresses import REMOTE
+from tests.once import blank_folder
 from tests.press import elsewhere
 from tests.render.tiny_tables import rendered
 
@@ -33,7 +33,7 @@ def test_a_file_of_the_same_rows_is_the_same_bytes(tmp_path):
     written = []
     for order in ("ASC", "DESC"):
         workshop, path = tmp_path / f"{order}.workshop", tmp_path / f"{order}.duckdb"
-        with blank.copied(cache_folder(), workshop) as connection:
+        with blank.copied(blank_folder(), workshop) as connection:
             connection.execute(
                 f"CREATE TABLE apart AS SELECT i, md5(i::VARCHAR) AS word FROM range(9000) AS r(i) ORDER BY i {order};"
                 f"CREATE TABLE shuffled AS FROM source ORDER BY source_id {order};"

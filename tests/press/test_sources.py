@@ -48,7 +48,7 @@ def test_every_fact_shows_a_source_that_is_known(table):
         assert not any("not in source.csv" in line for line in lines), key
 
 
-@pytest.mark.some(2)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("name", "hint"),
     [

@@ -12,11 +12,10 @@ from pathlib import Path
 import pytest
 
 from pipeline import ROOT
-from pipeline.base.caches import cache_folder
 from pipeline.book.packs import Packs
 from pipeline.press import blank, lookup, spread
 from pipeline.press.anatomise import anatomise
-from tests.once import bundled_snapshot
+from tests.once import blank_folder, bundled_snapshot
 
 MODELS = ("BAAI/bge-m3", "google/gemma-3-270m", "openai-community/gpt2")
 CLUSTER = ROOT / ".venv" / "cluster"
@@ -29,7 +28,7 @@ def snapshot(names=MODELS):
 
 def footprints(packs: Packs | None = None) -> list[list[tuple]]:
     """What a build makes of the snapshot."""
-    with blank.copied(cache_folder()) as connection:
+    with blank.copied(blank_folder()) as connection:
         blank.fill(connection, anatomise(snapshot()))
         lookup.work_out(connection, packs=packs)
         return [connection.execute(f"FROM twin_{name} ORDER BY ALL").fetchall() for name in ("footprint", "ladder")]

@@ -164,6 +164,7 @@ def two(tmp_path):
     return old, new, tmp_path / "www"
 
 
+@pytest.mark.full
 def test_a_full_disk_leaves_the_last_release_and_the_next_run_goes_on(two):
     """No file may grow beyond some bytes, as on a disk that is full."""
     old, new, target = two

@@ -44,6 +44,7 @@ def test_the_hub_could_have_these_names():
     assert all(map(is_model_id, ODD))
 
 
+@pytest.mark.full
 def test_every_odd_name_has_a_page_and_everything_leads_to_it(site):
     models = json.loads((site / "data" / "models.json").read_text(encoding="utf-8"))
     folders = {name: models["paths"].get(str(i), name) for i, name in enumerate(models["id"])}
@@ -59,6 +60,7 @@ def test_every_odd_name_has_a_page_and_everything_leads_to_it(site):
         assert f"<loc>{SITE}models/{folders[name]}/</loc>" in addresses
 
 
+@pytest.mark.full
 def test_every_link_to_a_model_leads_to_a_page(site):
     for file in (site / "models").rglob("index.html"):
         here = f"{SITE}{file.parent.relative_to(site).as_posix()}/"
@@ -68,6 +70,7 @@ def test_every_link_to_a_model_leads_to_a_page(site):
                 assert (site / unquote(target.removeprefix(SITE)) / "index.html").is_file(), (file, link)
 
 
+@pytest.mark.full
 def test_no_two_files_of_the_site_differ_in_case_alone_and_windows_can_hold_them_all(site):
     seen = {}
     for file in site.rglob("*"):

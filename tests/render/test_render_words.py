@@ -79,10 +79,15 @@ def test_sql_literals_spell_what_cannot_be_seen():
     assert "chr(8238)" in words.sql_text("a\u202eb")
 
 
-@given(st.text())
-def test_sql_literals_give_the_text_back(text):
+@pytest.fixture(scope="module")
+def sql():
     with duckdb.connect() as connection:
-        assert connection.execute(f"select {words.sql_text(text)}").fetchone()[0] == text
+        yield connection
+
+
+@given(text=st.text())
+def test_sql_literals_give_the_text_back(sql, text):
+    assert sql.execute(f"select {words.sql_text(text)}").fetchone()[0] == text
 
 
 def test_short_names_drop_maker_and_brand():
