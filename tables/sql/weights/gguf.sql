@@ -56,7 +56,7 @@ CREATE OR REPLACE MACRO gguf_rule_rank(layer_rule) AS list_position([
     'first-sixteenth', 'eight-experts', 'routed'], layer_rule);
 
 -- models whose experts were published in MXFP4, under this name or another's of the same work
-CREATE OR REPLACE TEMP TABLE keeps_experts AS
+CREATE OR REPLACE TABLE keeps_experts AS
 SELECT model.model_id
 FROM model JOIN work USING (model_id)
 JOIN engine_gap AS gap ON gap.gap = 'experts' AND gap.engine_id = 'llama.cpp'

@@ -16,12 +16,15 @@ WITH held AS (
             WHERE layer.model_id = shape.model_id AND layer.component = 'text' AND layer.head_count > 0), 1)
                 AS kv_group,
         coalesce((SELECT max(expert_count) FROM feed_forward_layer AS block WHERE block.model_id = shape.model_id), 0)
-            AS experts, shape.is_head_tied
+            AS experts, shape.is_head_tied,
+        asked.model_id IN (SELECT keeps_experts.model_id FROM keeps_experts) AS is_kept
     FROM query_table(relation) AS asked
     JOIN shape ON shape.model_id = asked.model_id JOIN model ON model.model_id = shape.model_id
 ),
 body AS MATERIALIZED (
-    SELECT tensor.*, held.dtype_id, held.asked_dtype_id, held.blocks, held.kv_group, held.experts,
+    -- (experts that were published in MXFP4 stay in it whatever the mix of the rest)
+    SELECT tensor.*, iif(held.is_kept AND tensor.operator = 'expert' AND starts_with(held.dtype_id, 'gguf-'),
+            'gguf-mxfp4', held.dtype_id) AS dtype_id, held.asked_dtype_id, held.blocks, held.kv_group, held.experts,
         row_number() OVER () AS tensor_number,
         tensor.element_count // tensor.layer_count AS elements,
         gguf_category(tensor.tensor_class, tensor.role, tensor.operator, held.is_head_tied) AS category
