@@ -103,6 +103,9 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
     }
     if seeing is not None and model.row["pipeline_tag"] in pasted.TALKING:
         answer |= {"sees": True, "is_text_alone": not use.images}
+        if not use.is_training and (told or best):
+            query = "SELECT any_value(image_reason) FROM engine_memory WHERE engine_id = $id"
+            answer["image_reason"] = almanac.value(query, {"id": (best or told[0])["engine_id"]})
     if passed and use.phase_id == INFERENCE:
         answer["input"] = {name: passed[name] for name in ("input", "is_one_size", "program", "note")}
     if verdict is None:

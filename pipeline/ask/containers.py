@@ -61,7 +61,9 @@ def in_its_files(almanac: Almanac, asked: str, model: Model, use: Use) -> Model:
         notes += second
         model = replace(model, is_text_alone=bool(second) and not is_counted)
     own = asked if _REPOSITORY.fullmatch(asked) else ""
-    return replace(model, note=" ".join(notes), repository=own, files_engine=engine)
+    # (what is packed already is not packed again: its commands are told of what it was made from)
+    made_from = original if is_itself and not is_replaced else ""
+    return replace(model, note=" ".join(notes), repository=own, files_engine=engine, made_from=made_from)
 
 
 def in_its_program(almanac: Almanac, model: Model, use: Use) -> Use:

@@ -125,6 +125,8 @@ def commands_of(
         is_tags = bool(model.tag) and line["engine"] == "ollama"
         if model.is_own_mix and not is_tags:
             continue  # other programs load other files
+        if "{model}" in line["command"] and model.made_from != "" and not pasted.SAFE.fullmatch(model.made_from or ""):
+            continue  # nobody converts what is packed already
         formats = line["formats"].split() if is_tags else pasted.formats_of(line, held_by, model.row["stored_format"])
         row = next(
             (r for r in told if verdict_of(r) == "fits" and r["engine_id"] == engine and r["dtype_id"] in formats), None
@@ -150,7 +152,7 @@ def commands_of(
         ):
             continue
         flags = "" if engine in ("llama.cpp", "mlx-lm") else flags  # their commands say by themselves that one asks
-        asked = {"model": model.model_id, "context": str(row["context_tokens"]), "share": share}
+        asked = {"model": model.made_from or model.model_id, "context": str(row["context_tokens"]), "share": share}
         asked |= pasted.told_besides(line, cache, row["context_tokens"], users)
         leaves_tower = "--no-mmproj" in (row["engine_setting"] or "")
         asked |= pasted.TEXT_ALONE if model.is_text_alone or leaves_tower else {}

@@ -133,6 +133,9 @@ class Model:
     is_itself: bool = False  # whether the repository that was asked for is in the almanac, and answered as itself
     repository: str = ""  # that was asked for, whose files not every program loads
     files_engine: str | None = None  # the engine that loads them
+    made_from: str | None = (
+        ""  # what a repository that is answered as itself was made from: "" where it is no such, None where nobody knows
+    )
     beyond_bytes: int = 0  # what its file holds beyond the format that it is counted in, at most
     is_own_mix: bool = False  # whether that file is none of our formats
     tag: str = ""  # of Ollama's library

@@ -48,6 +48,11 @@ def test_a_person_is_told_what_was_counted(ask):
     assert "with 3 images of 640 × 480 pixels among them" in out and "Counted with text alone" not in out
 
 
+def test_nobody_is_sent_to_images_where_the_program_reads_text_only(ask):
+    _status, out, _problem = ask("fits", SEEING, "--gpu", "m4-max-64gb", "--program", "mlx", "--format", "mlx-4bit")
+    assert "Counted with text alone: MLX LM reads text only." in out and "--images 1" not in out
+
+
 def test_bad_questions_about_images(ask):
     for more, said in (
         ((TEXT, "--images", "1"), "nothing says that its files hold what sees them"),

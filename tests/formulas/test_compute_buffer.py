@@ -76,3 +76,14 @@ def test_layers_on_several_gpus_have_four_copies_of_the_mask(footprints):
     ]
     near, far = (row["activations_bytes"] for row in footprints(asked))
     assert far - near == 4 * 512 * 2 * (40_960 - 8192)
+
+
+def test_llama_cpp_leaves_out_what_speaks_of_an_omni_model(footprint_of, book):
+    """ggml-org/llama.cpp pull 21489: the cache of Qwen2.5-Omni-3B is 1,152 MiB at 32,768 tokens, that of its thinker's 36 layers, and 5.6 GiB are
+    held in all with what it sees and hears with."""
+    scenario = {"dtype_id": "gguf-q4_k_m", "context_tokens": 32768}
+    row = footprint_of("Qwen/Qwen2.5-Omni-3B", **scenario)
+    assert row["kv_cache_bytes"] == 1152 << 20
+    assert 5.6 * 2**30 <= row["total_bytes"] < 1.08 * 5.6 * 2**30
+    whole = footprint_of("Qwen/Qwen2.5-Omni-3B", dtype_id="bf16", context_tokens=32768, engine_id="transformers")
+    assert whole["kv_cache_bytes"] > row["kv_cache_bytes"], "what loads the half that speaks caches for it, too"

@@ -39,6 +39,42 @@ def test_a_matrix_whose_rows_do_not_fill_groups_stays_in_16_bits(book):
     assert all(value == pytest.approx(4.5 if fills else 16, abs=0.01) for fills, value in bits)
 
 
+@pytest.mark.parametrize(
+    ("model", "dtype", "text_mib"), [("Qwen/Qwen3.5-9B", "mlx-4bit", 4805), ("google/gemma-3-4b-it", "bf16", 7401)]
+)
+def test_what_sees_and_hears_is_left_out_since_its_classes_drop_it(footprint_of, book, model, dtype, text_mib):
+    """mlx_lm drops them in `sanitize`, before any of their arrays is read; other programs load them."""
+    row = footprint_of(model, dtype_id=dtype, engine_id="mlx-lm", context_tokens=512)
+    whole, towers = book.execute(
+        "SELECT weights_bytes, tower_bytes FROM weight WHERE model_id = $1 AND dtype_id = $2", [model, dtype]
+    ).fetchall()[0]
+    assert row["weights_bytes"] == whole - towers and round(row["weights_bytes"] / 2**20) == text_mib
+    if dtype == "bf16":
+        assert (
+            footprint_of(model, dtype_id=dtype, engine_id="llama.cpp", context_tokens=512)["weights_bytes"]
+            > whole - towers
+        )
+
+
+def test_every_architecture_whose_towers_are_left_out_is_one_that_is_loaded(book):
+    rows = book.execute("SELECT model_types FROM engine_gap WHERE engine_id = 'mlx-lm' AND gap = 'load'").fetchall()
+    unloaded = {name for (types,) in rows for name in types.split()}
+    rows = book.execute("SELECT model_types FROM engine_part WHERE engine_id = 'mlx-lm'").fetchall()
+    assert rows and not unloaded & {name for (types,) in rows for name in types.split()}
+
+
+@pytest.mark.parametrize(
+    ("model", "dtype", "context", "reported"),
+    [
+        ("google/gemma-4-E4B-it", "mlx-8bit", 1152, 8.95e9),  # jundot/omlx issue 1789
+        ("Qwen/Qwen3.5-35B-A3B", "mlx-8bit", 16512, 39.14e9),  # jundot/omlx issue 1212
+    ],
+)
+def test_peaks_that_were_reported_of_text_alone_are_told_and_little_more(footprint_of, model, dtype, context, reported):
+    told = footprint_of(model, dtype_id=dtype, context_tokens=context)["total_bytes"]
+    assert reported <= told < 1.03 * reported
+
+
 @pytest.mark.some(1)
 @pytest.mark.parametrize(("asked", "held"), [(1, 256), (2048, 2048), (2049, 2304)])
 def test_a_cache_grows_in_steps_of_256_tokens(footprint_of, asked, held):

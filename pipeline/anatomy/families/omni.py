@@ -22,6 +22,7 @@ from pipeline.anatomy.towers import audio_tower, vision_tower
 from pipeline.anatomy.towers.part import Part
 
 SPOKEN = "decoder"  # the component of what generates sound: it caches as the language model does
+VOCODER = "vocoder"  # what makes sound of its codes: apart from what hears, since an engine may leave the whole half out that speaks
 QK = replace(BIASED, qk_norm="head")
 TALKER = Sparse(
     QK, experts=("num_local_experts", "num_experts", 128), chosen=("num_experts_per_tok", 8),
@@ -62,7 +63,7 @@ def spoken(anatomy: Anatomy, *, copies: int = 1, window: int | None = None) -> P
 def talker(config: Fields, thinker: Anatomy) -> list[Part]:
     inner = nested(config, "text_config", required=False).filled()
     text = read_sparse(inner.but({"architectures": None, "tie_word_embeddings": False}), TALKER)
-    projector, width = Part("projector", "projector"), inner.count("intermediate_size")
+    projector, width = Part(SPOKEN, "projector"), inner.count("intermediate_size")
     heard = config.size("thinker_hidden_size")
     projector.linear("projector_up", heard, width, count=2)  # of words, and of what the thinker made of the rest
     projector.linear("projector_down", width, text.hidden_size, count=2)
@@ -81,7 +82,7 @@ def wave(fields: Fields) -> Part:
     """A small transformer over frames, then convolutions that raise the rate, each with half the channels of the last."""
     fields = fields.filled()
     hidden, layers = fields.count("hidden_size"), fields.repeats("num_hidden_layers")
-    part = Part("audio", "audio-tower")
+    part = Part(VOCODER, "audio-tower")
     part.embedding("audio_embedding", fields.count("codebook_size") * fields.count("num_quantizers"), hidden)
     part.mixer(
         layers,

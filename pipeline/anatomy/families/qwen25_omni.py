@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from pipeline.anatomy.builder import add_parts
 from pipeline.anatomy.families import family
-from pipeline.anatomy.families.omni import read_thinker, spoken
+from pipeline.anatomy.families.omni import SPOKEN, VOCODER, read_thinker, spoken
 from pipeline.anatomy.families.plain import PLAIN, read_plain
 from pipeline.anatomy.families.qwen_tts import speaker
 from pipeline.anatomy.fields import Fields
@@ -43,7 +43,7 @@ def qwen2_5_omni(fields: Fields) -> Anatomy:
 def talker(fields: Fields) -> list[Part]:
     """It reads what the thinker made and its own codes, both in the thinker's width."""
     text = read_plain(fields.but({"architectures": None, "tie_word_embeddings": False}), PLAIN["qwen2"])
-    heard, projector = fields.count("embedding_size"), Part("projector", "projector")
+    heard, projector = fields.count("embedding_size"), Part(SPOKEN, "projector")
     projector.linear("projector", heard, text.hidden_size)
     rows = tuple(replace(t, in_features=heard) if t.role == "embedding" else t for t in text.tensors)
     return [spoken(replace(text, tensors=rows)), projector]
@@ -56,7 +56,7 @@ def denoiser(fields: Fields) -> list[Part]:
         fields.count("num_attention_heads"),
     )
     bins, width = fields.count("mel_dim"), fields.count("emb_dim")
-    part = Part("audio", "audio-tower")
+    part = Part(VOCODER, "audio-tower")
     part.linear("time_embedding", FREQUENCIES, hidden)
     part.linear("time_embedding", hidden, hidden)
     part.embedding("audio_embedding", fields.count("num_embeds") + 1, width)
@@ -81,7 +81,7 @@ def waves(fields: Fields) -> Part:
     )
     if width >> len(rates) < 1:
         raise ContradictoryConfig(f"{fields.where}: {width} channels cannot be halved {len(rates)} times")
-    part = Part("audio", "audio-tower")
+    part = Part(VOCODER, "audio-tower")
     part.conv(width, fields.count("mel_dim"), 7)
     for _, kernel in rates:
         part.conv(width // 2, width, kernel)

@@ -18,13 +18,15 @@
 CREATE OR REPLACE MACRO second_file_bytes(asked_id) AS (
     SELECT sum(gguf_unpacked_bytes(part.element_count, gguf_category(part.tensor_class, part.role, part.operator,
         false)))::BIGINT FROM tensor AS part
-    WHERE part.model_id = asked_id AND part.tensor_class IN ('vision-tower', 'audio-tower', 'projector'));
+    WHERE part.model_id = asked_id AND part.tensor_class IN ('vision-tower', 'audio-tower', 'projector')
+        AND NOT is_of_speech(part.component));
 
 CREATE OR REPLACE TABLE model_container AS
 WITH tower AS (
     SELECT model_id, sum(element_count)::BIGINT AS element_count,
         sum(gguf_unpacked_bytes(element_count, gguf_category(tensor_class, role, operator, false)))::BIGINT AS bytes
-    FROM tensor WHERE tensor_class IN ('vision-tower', 'audio-tower', 'projector') GROUP BY model_id
+    FROM tensor WHERE tensor_class IN ('vision-tower', 'audio-tower', 'projector') AND NOT is_of_speech(component)
+    GROUP BY model_id
 ),
 named AS (
     SELECT model.model_id, arg_min(container, container.container_rank) AS container

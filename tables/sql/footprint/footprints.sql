@@ -23,7 +23,7 @@ part AS (
         scenario.*, iif(scenario.phase_id = 'qlora', 'qlora', 'other') AS recipe_phase_id,
         scenario_reason(model, dtype, weight, scenario, optimizer) AS unknown_reason,
         iif(scenario.phase_id = 'inference', iif(is_spread(scenario), spread_weights(weight, model, scenario),
-            sharded_weights(weight, scenario) + server_latent_bytes(weight, model, scenario))
+            sharded_weights(weight, model, scenario) + server_latent_bytes(weight, model, scenario))
             + kernel_weights_bytes(model, scenario, constants)
             + (untied_head_bytes(model, scenario) - packed_head_saving(model, dtype, scenario))::BIGINT, NULL)
             AS inference_weights,

@@ -39,14 +39,16 @@ CREATE OR REPLACE MACRO read_tokens(layer, scenario) AS iif(layer.mechanism = 'c
 CREATE OR REPLACE MACRO cached_elements(layer, scenario) AS layer.elements_per_token
     + iif(scenario.reads_prompt = 'whole', layer.unread_elements, 0);
 
--- bytes of one token in one layer
+-- bytes of one token in one layer; nothing of layers that an engine leaves out with what speaks
 CREATE OR REPLACE MACRO has_latent_index(model, engine_id) AS coalesce(model.latent_index.engine_id = engine_id, false);
-CREATE OR REPLACE MACRO cached_bytes(layer, model, scenario) AS
+CREATE OR REPLACE MACRO layer_token_bytes(layer, model, scenario) AS
     iif(has_latent_index(model, scenario.engine_id) AND layer.mechanism = 'mla',
         iif(scenario.kv_dtype_id = model.latent_index.kv_dtype_id, model.latent_index.entry_bytes,
             scenario.kv_element_bits / 8.0 * (layer.elements_per_token - layer.index_elements))
             + iif(layer.index_elements > 0, model.latent_index.index_entry_bytes, 0),
         scenario.kv_element_bits / 8.0 * cached_elements(layer, scenario));
+CREATE OR REPLACE MACRO cached_bytes(layer, model, scenario) AS
+    iif(layer.is_spoken AND leaves_speech(model, scenario.engine_id), 0, layer_token_bytes(layer, model, scenario));
 
 CREATE OR REPLACE MACRO caches_unread(model) AS
     coalesce(list_bool_or(list_transform(model.caches, lambda layer: layer.unread_elements > 0)), false);

@@ -1,9 +1,10 @@
 -- What engines make of a model's architecture: those that cannot load it, those of which nobody knows what they hold of
 -- it, those whose class of it has no fused attention, and those whose cache uses its windows (llama.cpp and MLX LM load
--- Mistral and others as plain Llamas: they cache, and attend to, the whole context). Part of `shape`.
+-- Mistral and others as plain Llamas: they cache, and attend to, the whole context). And those that leave out a part
+-- of its checkpoint as they load it. Part of `shape`.
 --
--- Units: none. Source: engine_gap.csv and engine_window.csv, each line with its own. Not covered: architectures that
--- nobody looked for.
+-- Units: none. Source: engine_gap.csv, engine_window.csv and engine_part.csv, each line with its own. Not covered:
+-- architectures that nobody looked for.
 
 CREATE OR REPLACE MACRO cannot_load(model, engine_id) AS coalesce(list_contains(model.engine_gaps, engine_id), false);
 CREATE OR REPLACE MACRO is_unread(model, engine_id) AS coalesce(list_contains(model.unread_engines, engine_id), false);
@@ -11,6 +12,14 @@ CREATE OR REPLACE MACRO has_unfused_class(model, engine_id) AS
     coalesce(list_contains(model.unfused_engines, engine_id), false);
 CREATE OR REPLACE MACRO has_windows(model, engine_id) AS
     coalesce(list_contains(model.windowed_engines, engine_id), false);
+-- MLX LM reads text: its classes drop what sees and hears before anything of it is read
+CREATE OR REPLACE MACRO leaves_towers(model, engine_id) AS
+    coalesce(list_contains(model.towerless_engines, engine_id), false);
+CREATE OR REPLACE MACRO is_of_towers(component) AS component IN ('vision', 'audio', 'projector');
+-- llama.cpp writes: its converter leaves out the half that speaks, whose layers then cache nothing
+CREATE OR REPLACE MACRO leaves_speech(model, engine_id) AS
+    coalesce(list_contains(model.speechless_engines, engine_id), false);
+CREATE OR REPLACE MACRO is_of_speech(component) AS component IN ('encoder', 'decoder', 'vocoder');
 -- why, in the table's own words
 CREATE OR REPLACE MACRO gap_words(model, engine_id, kind) AS
     coalesce(': ' || replace(list_filter(model.gap_reasons, lambda one: starts_with(one, engine_id || kind))[1],
@@ -38,6 +47,13 @@ windowed AS (
     SELECT model_id, list(engine_id ORDER BY engine_id) AS windowed_engines
     FROM model JOIN engine_window ON list_contains(string_split(model_types, ' '), model_type)
     GROUP BY model_id
+),
+without AS (
+    SELECT model_id, list(engine_id ORDER BY engine_id) FILTER (left_out = 'towers') AS towerless_engines,
+        list(engine_id ORDER BY engine_id) FILTER (left_out = 'speech') AS speechless_engines
+    FROM model JOIN engine_part ON list_contains(string_split(model_types, ' '), model_type)
+    GROUP BY model_id
 )
-SELECT model_id, engine_gaps, unread_engines, unfused_engines, gap_reasons, windowed_engines
-FROM gap FULL JOIN windowed USING (model_id);
+SELECT model_id, engine_gaps, unread_engines, unfused_engines, gap_reasons, windowed_engines, towerless_engines,
+    speechless_engines
+FROM gap FULL JOIN windowed USING (model_id) FULL JOIN without USING (model_id);

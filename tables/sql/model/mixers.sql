@@ -12,7 +12,7 @@ CREATE OR REPLACE TEMP TABLE mixer_shape AS
 SELECT
     model_id,
     list({
-        'mechanism': mechanism, 'layer_count': layer_count,
+        'mechanism': mechanism, 'layer_count': layer_count, 'is_spoken': component = 'decoder',
         'elements_per_token': iif(mechanism = 'bidirectional', 0, elements_per_token),
         -- cached by a decoder's class, though nothing reads them again
         'unread_elements': iif(mechanism = 'bidirectional', elements_per_token, 0),

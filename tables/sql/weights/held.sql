@@ -30,15 +30,20 @@ CREATE OR REPLACE MACRO server_latent_bytes(weight, model, scenario) AS
         ceil((whole_latent_bytes(weight, model, scenario) + latent_copy_bytes(weight, model, scenario))
             * scenario.stage_share))::BIGINT;
 
-CREATE OR REPLACE MACRO sharded_weights(weight, scenario) AS CASE
+-- What an engine never reads of the checkpoint (engine_part): beside the layers, and whole on a GPU.
+CREATE OR REPLACE MACRO left_out_bytes(weight, model, scenario) AS
+    iif(leaves_towers(model, scenario.engine_id), weight.tower_bytes, 0)
+        + iif(leaves_speech(model, scenario.engine_id), weight.speech_bytes, 0);
+
+CREATE OR REPLACE MACRO sharded_weights(weight, model, scenario) AS CASE
     WHEN scenario.tensor_parallel * scenario.pipeline_parallel = 1
-        THEN weight.weights_bytes - left_on_host_bytes(weight, scenario)
+        THEN weight.weights_bytes - left_on_host_bytes(weight, scenario) - left_out_bytes(weight, model, scenario)
     WHEN scenario.pipeline_parallel = 1 THEN weight.replicated_bytes
         + ceil((weight.weights_bytes - weight.replicated_bytes) / scenario.tensor_parallel)
     WHEN scenario.tensor_parallel = 1
         THEN ceil(weight.layer_bytes * scenario.stage_share)
             + greatest(weight.embedding_bytes - left_on_host_bytes(weight, scenario), weight.head_bytes,
-            beside_layers_bytes(weight))
+            beside_layers_bytes(weight) - left_out_bytes(weight, model, scenario))
     ELSE ceil((replicated_in_layers(weight) + (weight.layer_bytes - replicated_in_layers(weight))
         / scenario.tensor_parallel) * scenario.stage_share)
         + ceil(greatest(weight.embedding_bytes, weight.head_bytes) / scenario.tensor_parallel)

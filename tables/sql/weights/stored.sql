@@ -39,6 +39,8 @@ SELECT
         AS replicated_bytes,
     coalesce(sum(bytes) FILTER (tensor_class = 'embedding'), 0)::BIGINT AS embedding_bytes,
     coalesce(sum(bytes) FILTER (tensor_class = 'head'), 0)::BIGINT AS head_bytes, NULL::BIGINT AS input_bytes,
+    coalesce(sum(bytes) FILTER (is_of_towers(component)), 0)::BIGINT AS tower_bytes,
+    coalesce(sum(bytes) FILTER (is_of_speech(component)), 0)::BIGINT AS speech_bytes,
     coalesce(sum(bytes) FILTER (is_in_layers AND component = 'text' OR tensor_class = 'denoiser'), 0)::BIGINT
         AS layer_bytes,
     coalesce(sum(bytes) FILTER (bytes >= 2 * element_count), 0)::BIGINT AS unquantised_bytes,
