@@ -11,6 +11,7 @@ from pathlib import Path
 import duckdb
 
 from pipeline.press.formulas import sql_files
+from pipeline.render.data.calculator import SCALARS
 
 TEXT, PIPELINE, SEES = "Qwen/Qwen3-8B", "stabilityai/stable-diffusion-xl-base-1.0", "google/gemma-4-12B-it"
 # One row that is true by each macro that answers with a table.
@@ -65,6 +66,8 @@ QUERIES = {
     "pipeline_stages": f"SELECT count(*) > 1 FROM pipeline_stages('{PIPELINE}')",
     "pipeline_of": f"SELECT min(total_bytes) > 0 FROM pipeline_of('{PIPELINE}')",
     "pipeline_fits_on": f"SELECT max(verdict) = 'fits' FROM pipeline_fits_on('rtx-4090', '{PIPELINE}')",
+    "pipeline_fits_in": f"WITH one AS (SELECT '{PIPELINE}' AS model_id, 1024 AS width, 1024 AS height, 1 AS frames, 1 AS images) "
+    "SELECT max(verdict) = 'fits' FROM pipeline_fits_in('one', 'rtx-4090')",
     "pipeline_training_of": f"SELECT min(total_bytes) > 0 FROM pipeline_training_of('{PIPELINE}')",
     "training_asked": f"SELECT count(*) > 0 FROM internal.training_asked('{PIPELINE}')",
     "pipeline_training_fits_on": f"SELECT max(verdict) = 'fits' FROM pipeline_training_fits_on('rtx-4090', '{PIPELINE}')",
@@ -117,7 +120,8 @@ def queries(database: Path) -> list[str]:
     texts: dict[str, str] = {}
     for name, text, _kind in rows:
         texts[name] = texts.get(name, "") + text
-    waiting, reached = [*QUERIES.values(), *BESIDES, views], set()
+    # (the calculator asks some by themselves, in JavaScript)
+    waiting, reached = [*QUERIES.values(), *BESIDES, views, " ".join(SCALARS)], set()
     while waiting:
         words = set(re.findall(r"\w+", waiting.pop()))
         found = (words & texts.keys()) - reached

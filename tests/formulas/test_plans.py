@@ -78,14 +78,15 @@ def test_every_sensible_way_is_searched_and_named(plans_for):
 
 @pytest.mark.full
 def test_a_way_that_is_tight_is_told_on_the_cards_that_it_fits_on(plans_for):
-    """ZeRO-3 takes the total on 2 cards and its error band on 4; what bitsandbytes packs is not divided by tensors."""
+    """Stages take the total and its error band on 4 cards, and ZeRO-3 not before them: each card holds the scales of all that bitsandbytes packs,
+    and it is not divided by tensors."""
     plans = plans_for("rtx-4090", "Qwen/Qwen3-32B", phase_id="qlora", engine_id="transformers", checkpointing="full")
     best = plans[0]
     assert (best["gpu_count"], best["verdict"], best["sharding"], best["pipeline_parallel"]) == (
         4,
         "multi-gpu",
-        "zero3",
-        1,
+        "pp",
+        4,
     )
     assert {plan["tensor_parallel"] for plan in plans} == {1}
 

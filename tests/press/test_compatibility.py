@@ -217,7 +217,8 @@ def test_a_server_is_told_how_much_of_the_card_it_may_take(book):
     assert asked(8192)[0] is None, "the default is enough"
     assert asked(28000, "transformers")[0] is None, "takes what it needs by itself"
     setting, share = asked(28000)
-    assert 0.9 < share <= float(setting.removeprefix("--gpu-memory-utilization ")) < share + 0.011
+    # with its error band, and no more of what the total leaves than half of it
+    assert 0.9 < share < float(setting.removeprefix("--gpu-memory-utilization ")) < (1 + share) / 2 + 0.01
     assert asked(60000)[0] is None, "no setting makes it fit"
 
 
