@@ -25,7 +25,12 @@ pipeline_row AS MATERIALIZED (
 -- (worked out before a card is joined to it: DuckDB 2.0 fails to bind the two at once)
 placed AS MATERIALIZED (
     SELECT asked.asked_row, lower(coalesce(asked.dtype_id, 'bf16')::VARCHAR) AS dtype_id, pipeline.*
-    FROM pipeline_row, LATERAL (SELECT pipeline_row.*) AS asked, pipeline_of(asked.model_id,
+    -- (columns one by one: DuckDB before 2.0 takes no star of a row beside it)
+    FROM pipeline_row AS row, LATERAL (SELECT row.asked_row AS asked_row, row.model_id AS model_id,
+        row.dtype_id AS dtype_id, row.width AS width, row.height AS height, row.frames AS frames,
+        row.images AS images, row.text_tokens AS text_tokens, row.sequences_each AS sequences_each,
+        row.is_tiled AS is_tiled, row.denoiser_dtype_id AS denoiser_dtype_id,
+        row.text_dtype_id AS text_dtype_id) AS asked, pipeline_of(asked.model_id,
         dtype_id := asked.dtype_id, width := asked.width, height := asked.height, frames := asked.frames,
         images := asked.images, text_tokens := asked.text_tokens, sequences_each := asked.sequences_each,
         is_tiled := asked.is_tiled, denoiser_dtype_id := asked.denoiser_dtype_id,
