@@ -47,8 +47,8 @@ def _predicted(figure, book, footprint_of):
             FROM shape AS m, x WHERE m.model_id = ?
         """
         return book.execute(query, [int(figure["context_tokens"]), figure["model_id"]]).fetchall()[0][0]
-    if quantity == "weights_bytes" and figure["dtype_id"].startswith("gguf"):
-        # a file holds the embedding too, which stays in the computer's memory
+    if quantity == "weights_bytes" and figure["dtype_id"].startswith(("gguf", "mlx")):
+        # a file holds the embedding too, which stays in the computer's memory, and what sees, which MLX LM leaves out
         query = "SELECT weights_bytes FROM weight WHERE model_id = ? AND dtype_id = ?"
         return book.execute(query, [figure["model_id"], figure["dtype_id"]]).fetchall()[0][0]
     return _ask(footprint_of, figure)[quantity]
