@@ -46,9 +46,8 @@ def helps_of(
     # (images are no part of that question)
     if not use.is_training and not use.images and count == 1 and dtype is not None and dtype.startswith("gguf-"):
         free = card.free_bytes
-        if (
-            model.beyond_bytes and told
-        ):  # what a file holds beyond the format is kept free, as if all of it were on the card
+        # what a file holds beyond the format is kept free, as if all of it were on the card
+        if model.beyond_bytes and told:
             free = (told[0]["capacity_bytes"] if free is None else free) - model.beyond_bytes
         asked = {"gpu": card.gpu_id, "model": model.model_id, "dtype": dtype, "context": use.context_tokens}
         asked |= {"sequences": use.sequences or 1, "kv": use.kv_dtype_id, "free": free}
