@@ -50,7 +50,8 @@ def add(commands: Any) -> None:
         metavar="MODEL",
         nargs="*",
         action=_Words,
-        help="organisation/name as on the Hugging Face Hub, a tag of Ollama, or a config.json or adapter_config.json",
+        help="organisation/name as on the Hugging Face Hub, a tag of Ollama, or a config.json or adapter_config.json; behind it what options "
+        "say, in words: llama 3.3 70b awq vllm 2x4090 32k",
     )
     _add_card(fits)
     _add_use(fits)
@@ -155,7 +156,7 @@ def add(commands: Any) -> None:
     )
     what.add_argument(
         "--context",
-        type=_tokens,
+        type=tokens,
         metavar="TOKENS",
         help="at least so many (default: as the wish has it)",
     )
@@ -172,7 +173,12 @@ def add(commands: Any) -> None:
         "plan", help="say how many cards of a kind a model takes, and how they share", epilog=STATUSES
     )
     plan.add_argument(
-        "model", type=_name, metavar="MODEL", help="organisation/name as on the Hugging Face Hub, or a config.json"
+        "model",
+        type=_name,
+        metavar="MODEL",
+        nargs="+",
+        action=_Words,
+        help="organisation/name as on the Hugging Face Hub, or a config.json; words behind it as for fits",
     )
     _add_card(plan, is_several=True)
     _add_use(plan)
@@ -215,7 +221,7 @@ def _add_card(command: argparse.ArgumentParser, *, is_several: bool = False) -> 
 def _add_use(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--context",
-        type=_tokens,
+        type=tokens,
         metavar="TOKENS",
         help="of one sequence (default: 8192; in training 2048)",
     )
@@ -291,7 +297,7 @@ def _name(text: str) -> str:
     return text
 
 
-def _tokens(text: str) -> int:
+def tokens(text: str) -> int:
     """A length as people say it: 32k are 32,768 tokens, 1M are 1,048,576."""
     found = re.fullmatch(r"(\d{1,9})([kKmM])", text.strip())
     said = str(int(found[1]) * 1024 ** (1 if found[2] in "kK" else 2)) if found else text

@@ -78,6 +78,7 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
         plans,
         preferences,
         question,
+        sentence,
         several,
         sound_words,
         sounds,
@@ -96,13 +97,16 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
         raise Wrong("--keep is for a config.json: the almanac itself is a DuckDB file already")
     adapter = own.adapter_of(path) if path else None
     is_config = path is not None and adapter is None
-    is_unlike = asked.command == "fits" and len(card_names.unlike(asked.gpu or "")) > 1
     opening = (
         own.opened(path, asked.keep if asked.command == "fits" else None)
         if is_config
         else opened(asked.data, is_fresh=asked.fresh)
     )
     with opening as almanac:
+        heard = ""
+        if asked.command != "what" and path is None:
+            asked, heard = sentence.heard(almanac, asked)
+        is_unlike = asked.command == "fits" and len(card_names.unlike(asked.gpu or "")) > 1
         name = own.MODEL_ID if is_config else adapter.base if adapter else getattr(asked, "model", None)
         model = None if name is None else question.model_of(almanac, question.in_words_of(name, asked))
         if is_config:
@@ -193,6 +197,9 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
         version = almanac.manifest.get("data_version")
         answer["data"] = {"place": almanac.place, "data_version": version, "note": almanac.note or None}
         answer["status"] = status
+        if heard:
+            answer["heard"] = heard
+            page.say(heard)
         words.footer(version, almanac.place, almanac.note, page)
         if getattr(asked, "keep", None):
             page.say(f"Kept in {asked.keep}: FROM footprint_of('{own.MODEL_ID}')")

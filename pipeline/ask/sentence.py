@@ -1,0 +1,185 @@
+"""A question in one breath: `llama 3.3 70b awq vllm 2x4090 32k`. The longest beginning that names a model is the model, and each word behind it says what an
+option says: a card, a program, a phase, a format, a context, how many users. Who says so is told the options that it was taken for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline.base.bounds import in_words, visible
+
+from . import card_names
+from .almanac import Almanac
+from .arguments import tokens
+from .problems import Problem, Wrong
+from .question import dtype_of, named_program
+
+LONGEST = 6  # words that say one thing together: "two rtx pro 6000 blackwell 96gb"
+# Words that hold a sentence together and say nothing by themselves.
+_BETWEEN = re.compile(
+    r"(?i)an?|and|at|can|cards?|do|does|fits?|for|from|gpus?|i|in|into|is|it|my|of|on|one|our|runs?|running|single|the|to|train|training|using|will|with"
+)
+_PASTED = re.compile(r"(?i)(ollama run \S+)(?: (.+))?")  # a tag follows, and nothing else is of the name
+_PHASES = {
+    "lora": "lora",
+    "qlora": "qlora",
+    "full finetune": "full-finetune",
+    "full finetuning": "full-finetune",
+    "full-finetune": "full-finetune",
+    "full fine-tune": "full-finetune",
+    "full fine-tuning": "full-finetune",
+    "full fine tuning": "full-finetune",
+    "pretrain": "pretrain",
+    "pretraining": "pretrain",
+    "inference": "inference",
+}
+_CONTEXT = re.compile(
+    r"(?i)(?:(?:context|ctx)(?: of)? )?(\d[\d,_]*|\d+(?:\.\d+)?[km])(?: (?:context|ctx|tokens)){0,2}(?: (?:length|window))?"
+)
+_CONTEXT_SAID = re.compile(r"(?i)context|ctx|tokens|\d[km]\b")
+_USERS = re.compile(r"(?i)(\d{1,7}) (?:users?|people|requests|sequences)|batch(?: size)?(?: of)? (\d{1,7})")
+_VERSION = re.compile(r"(?i)v?\d+(\.\d+)+\w*|b\d+")
+_CACHE = re.compile(r"(?i)kv(?: cache)? (\S+)|(\S+) kv(?: cache)?")
+
+
+@dataclass(frozen=True)
+class _Said:
+    """What a word or several say: the option, its value, and the words of the command for it."""
+
+    option: str
+    value: Any
+    flag: str
+
+
+def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespace, str]:
+    """What was asked with the words behind the model's name as options, and a sentence that says them; as it is, where they are all its name.
+
+    Raises Wrong for a word that says nothing, and for what is said twice.
+    """
+    words = asked.model.split()
+    if pasted := _PASTED.fullmatch(" ".join(words)):
+        name, behind = pasted[1], (pasted[2] or "").split()
+    elif len(words) < 2 or _is_model(almanac, asked.model):
+        return asked, ""
+    else:
+        while words and _BETWEEN.fullmatch(words[0]):
+            words = words[1:]
+        counts = (count for count in range(len(words), 0, -1) if _is_model(almanac, " ".join(words[:count])))
+        count = next(counts, None)
+        if count is None:
+            return asked, ""
+        name, behind = " ".join(words[:count]), words[count:]
+    told = argparse.Namespace(**vars(asked))
+    told.model, flags = name, []
+    for said in _behind(almanac, behind, asked.model, name):
+        held = getattr(told, said.option, None)
+        is_list = said.option == "gpu" and asked.command == "plan"
+        if held is not None or said.flag in flags:
+            is_unlike = said.option == "gpu" and not is_list and held != said.value
+            more = f" (cards of two kinds together: {visible(held)} + {visible(said.value)})" if is_unlike else ""
+            raise Wrong(
+                f"{in_words(asked.model)} says {said.flag.split()[0]} twice: {visible(str(held))} and {visible(str(said.value))}{more}"
+            )
+        setattr(told, said.option, [said.value] if is_list else said.value)
+        flags.append(said.flag)
+    return told, f"{visible(asked.model)} is asked as {visible(name)} {visible(' '.join(flags))}." if flags else ""
+
+
+def _is_model(almanac: Almanac, name: str) -> bool:
+    query = "SELECT EXISTS (FROM model WHERE model_id = known_model($name)) OR EXISTS (FROM repository_of($name) WHERE model_id IS NOT NULL)"
+    return bool(almanac.value(query, {"name": name}))
+
+
+def _behind(almanac: Almanac, words: list[str], whole: str, name: str) -> list[_Said]:
+    """What the words behind a name say, the longest that say one thing taken together."""
+    found, at = [], 0
+    while at < len(words):
+        for count in range(min(LONGEST, len(words) - at), 0, -1):
+            said = _said(almanac, " ".join(words[at : at + count]).strip(",;?!"))
+            if said:
+                found.append(said)
+                at += count
+                break
+        else:
+            word = words[at].strip(",;?!")
+            if word and not _BETWEEN.fullmatch(word):
+                near = almanac.value("SELECT nearest_models($asked)", {"asked": whole})
+                raise Wrong(
+                    f"{in_words(whole)} is not in this almanac. Of it {visible(name)} is a model, and {in_words(word)} behind it is no card, "
+                    f"program, format, phase, context or number of users. Near it: {near}"
+                )
+            at += 1
+    return found
+
+
+def _said(almanac: Almanac, text: str) -> _Said | None:
+    for reader in _READERS:
+        try:
+            if said := reader(almanac, text):
+                return said
+        except (Problem, argparse.ArgumentTypeError):
+            continue
+    return None
+
+
+def _phase(_: Almanac, text: str) -> _Said | None:
+    phase = _PHASES.get(text.lower())
+    return _Said("phase", phase, f"--phase {phase}") if phase else None
+
+
+def _context(_: Almanac, text: str) -> _Said | None:
+    found = _CONTEXT.fullmatch(text)
+    if not found or not _CONTEXT_SAID.search(text):
+        return None
+    return _Said("context", tokens(found[1]), f"--context {tokens(found[1])}")
+
+
+def _users(_: Almanac, text: str) -> _Said | None:
+    found = _USERS.fullmatch(text)
+    count = int(found[1] or found[2]) if found else 0
+    return _Said("users", count, f"--users {count}") if count else None
+
+
+def _cache(almanac: Almanac, text: str) -> _Said | None:
+    from .question import kv_dtype_of
+
+    found = _CACHE.fullmatch(text)
+    return _Said("kv", kv := kv_dtype_of(almanac, found[1] or found[2]), f"--kv {kv}") if found else None
+
+
+def _format(almanac: Almanac, text: str) -> _Said | None:
+    return _Said("format", text, f"--format {dtype_of(almanac, text)}")
+
+
+def _program(almanac: Almanac, text: str) -> _Said | None:
+    name, version = named_program(text)
+    if version and not _VERSION.fullmatch(re.split(r"[\s=@]+", text)[-1]):
+        return None
+    known = almanac.value("SELECT name IS NOT NULL FROM program_called($name)", {"name": name})
+    return _Said("program", text, f"--program {_quoted(' '.join(filter(None, (name, version))))}") if known else None
+
+
+def _card(almanac: Almanac, text: str) -> _Said | None:
+    name = re.sub(r"(?i)^an? ", "", text)
+    for each in card_names.unlike(name):
+        card_names.called(almanac, card_names.counted(each)[0])
+    return _Said("gpu", name, f"--gpu {_quoted(name)}") if name else None
+
+
+def _quoted(text: str) -> str:
+    return f"'{text}'" if " " in text else text
+
+
+_READERS: tuple[Callable[[Almanac, str], _Said | None], ...] = (
+    _phase,
+    _context,
+    _users,
+    _cache,
+    _program,
+    _format,
+    _card,
+)

@@ -1,0 +1,63 @@
+"""A question in one breath is what its options say, and no word of it is passed over in silence."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.few import TEXT
+
+
+@pytest.mark.some(3)
+@pytest.mark.parametrize(
+    ("sentence", "options"),
+    [
+        ("qwen3 8b 4090", ["--gpu", "rtx-4090"]),
+        ("qwen3-8b q4 on a 3060 12gb", ["--format", "q4_k_m", "--gpu", "rtx-3060-12gb"]),
+        ("does Qwen/Qwen3-8B fit in 24gb?", ["--gpu", "24gb"]),
+        ("can i run qwen3 8b with vllm 0.27 on two l4, 16k context", ["--program", "vllm 0.27", "--gpu", "2xl4", "--context", "16384"]),
+        ("qwen3 8b ollama 3090 4 users kv q8_0", ["--program", "ollama", "--gpu", "rtx-3090", "--users", "4", "--kv", "q8_0"]),
+        ("qwen3 8b lora batch 2 2x h100 sxm", ["--phase", "lora", "--users", "2", "--gpu", "2xh100-sxm"]),
+        ("qwen3 8b full fine-tuning 8192 tokens h200 sxm", ["--phase", "full-finetune", "--context", "8192", "--gpu", "h200-sxm"]),
+        ("qwen3 8b 3090 + 3060 12gb", ["--gpu", "rtx-3090 + rtx-3060-12gb"]),
+    ],
+)  # fmt: skip
+def test_what_stands_behind_a_model_is_what_an_option_says(ask_json, sentence, options):
+    told, same = ask_json("fits", *sentence.split()), ask_json("fits", TEXT, *options)
+    assert told.pop("heard").startswith(f"{sentence} is asked as ")
+    told.pop("taken", None)  # how the model was called
+    assert told == {name: value for name, value in same.items() if name != "taken"}
+
+
+def test_words_of_a_name_are_of_the_name(ask_json):
+    told = ask_json("fits", "qwen3", "8b", "q4", "--gpu", "rtx-4090")
+    assert "heard" not in told and [row["dtype_id"] for row in told["formats"]] == ["gguf-q4_k_m"]
+
+
+def test_a_tag_that_is_pasted_has_options_behind_it_too(ask_json):
+    told = ask_json("fits", "ollama run qwen3:8b on a 3060 12gb")
+    assert "--gpu '3060 12gb'" in told["heard"] and told["verdict"] == "fits"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "said"),
+    [
+        ("qwen3 8b abliterated 4090", "qwen3 8b is a model, and abliterated behind it is no card, program, format"),
+        ("qwen3 8b 4090 5090", "says --gpu twice: 4090 and 5090 (cards of two kinds together: 4090 + 5090)"),
+        ("qwen3 8b lora qlora 4090", "says --phase twice: lora and qlora"),
+        ("qwen3 8b vllm 4o90", "4o90 behind it is no card"),
+        ("on the with", "is not in this almanac"),
+    ],
+)
+def test_a_word_that_says_nothing_is_named(ask, sentence, said):
+    status, _, problem = ask("fits", *sentence.split())
+    assert status == 2 and said in " ".join(problem.split())
+
+
+def test_what_an_option_says_is_not_said_again(ask):
+    status, _, problem = ask("fits", "qwen3 8b 4090", "--gpu", "rtx-3090")
+    assert status == 2 and "says --gpu twice: rtx-3090 and 4090" in " ".join(problem.split())
+
+
+def test_a_plan_is_asked_so_too(ask_json):
+    told, same = ask_json("plan", "qwen3 8b lora 3090"), ask_json("plan", TEXT, "--phase", "lora", "--gpu", "rtx-3090")
+    assert told.pop("heard") == "qwen3 8b lora 3090 is asked as qwen3 8b --phase lora --gpu 3090." and told == same
