@@ -136,11 +136,29 @@ export function limit(part, qualities) {
   return qualities.map((q) => (q > most ? MISSED : q));
 }
 
+// ---- a card behind a model's name: "qwen3 8b 4090"
+// The card that words name, one of them with a number: the common one first. A card has a folded name, a level and an order.
+export function cardOf(parts, cards) {
+  if (!parts.some(({ ways: [[first]] }) => /\d/.test(first) && !/^v\d$/.test(first))) return null;
+  const named = cards.filter((card) => parts.every((part) => found(card.name, part) === WHOLE));
+  return named.sort((one, other) => one.level - other.level || one.order - other.order)[0] ?? null;
+}
+
+// A query as the name of a model and a card behind it, the most words that name one; null where none does.
+export function withCard(text, cards, said) {
+  const parts = words(text, said);
+  for (let at = 1; at < parts.length; at++) {
+    const card = cardOf(parts.slice(at), cards);
+    if (card) return { card, name: parts.slice(0, at).map((part) => part.ways[0].join(" ")).join(" ") };
+  }
+  return null;
+}
+
 // ---- the header's search: models, organisations, cards and pages in one list
 const MISTYPED = 3;
 const [IN_TEXT, TOLD] = [4, 0.6]; // found in a page's text alone, which is more than half of not found
 // The shorter name first; of one name the larger memory, which is what people mean who name none.
-const byName = (plain, memory, order) => fold(plain).bare.length * 1e6 + (1000 - memory) * 1000 + order;
+export const byName = (plain, memory, order) => fold(plain).bare.length * 1e6 + (1000 - memory) * 1000 + order;
 const CARD = "GPU graphics video card memory VRAM"; // what every card is, and may be called
 const MOST = 60;
 export class Finder {
@@ -148,10 +166,11 @@ export class Finder {
   constructor(index) {
     this.said = index.words;
     const { models, levels, paths, organisations, cards, pages } = index;
+    this.cards = cards.map(([path, name, plain, about, architecture, common], order) => ({
+      id: path, path: `gpus/${path}/`, title: name, note: about, kind: 0, name: fold(`${name} ${plain} ${about} ${architecture} ${CARD}`), plain: fold(plain).bare, level: common ? 0 : 1, order: byName(plain, parseFloat(about) || 0, order),
+    }));
     this.entries = [
-      ...cards.map(([path, name, plain, about, architecture, common], order) => ({
-        path: `gpus/${path}/`, title: name, note: about, kind: 0, name: fold(`${name} ${plain} ${about} ${architecture} ${CARD}`), plain: fold(plain).bare, level: common ? 0 : 1, order: byName(plain, parseFloat(about) || 0, order),
-      })),
+      ...this.cards,
       ...pages.map(([path, title, text], order) => ({
         path, title, note: "", text, kind: 0, name: fold(title), plain: fold(title).bare, body: fold(text), level: path.includes("#") ? 1 : 0, order,
       })),
@@ -214,7 +233,7 @@ export class Finder {
       const exact = is(entry.name.bare) || opened ? 0 : is(entry.plain) ? 1 : 2;
       const begins = parts.length > 1 && parts.every((part) => !part.isAlike) && entry.plain.startsWith(whole) ? 0 : 1;
       const own = entry.organisation && entry.name.bare !== whole ? 1 : 0; // a part of an organisation's name says less
-      hits.push({ entry, missing, sum: sum + own, exact, begins, kind: missing ? 1 - entry.kind : entry.kind });
+      hits.push({ entry, mask, missing, sum: sum + own, exact, begins, kind: missing ? 1 - entry.kind : entry.kind });
     });
     // of cards and pages the one of just that name, of models the work before its copies
     const rank = ({ entry, exact, begins, sum }) => (entry.kind ? [exact ? 1 : 0, entry.level, exact, sum, begins, entry.order] : [exact, sum, entry.level, entry.order]);
@@ -223,8 +242,12 @@ export class Finder {
     // who is named as a model is asked for by the model
     if (hits[0]?.entry.organisation && hits[1] && !hits[1].missing && !hits[1].entry.organisation && parts.every((part) => found(fold(hits[1].entry.plain), part) < INSIDE)) hits.unshift(...hits.splice(1, 1));
     if (!hits.length) return [];
-    const [best] = hits;
-    return hits.filter((hit) => hit.missing < Math.max(1, best.missing + 0.1) && hit.sum <= best.sum + 1).slice(0, MOST).map((hit) => hit.entry);
+    const [best] = hits, cards = new Map();
+    const behind = (mask) => cards.get(mask) ?? cards.set(mask, cardOf(parts.filter((_, k) => mask[k] === "0"), this.cards)).get(mask);
+    return hits.filter((hit) => hit.missing < Math.max(1, best.missing + 0.1) && hit.sum <= best.sum + 1).slice(0, MOST).map(({ entry, mask, missing }) => {
+      const card = missing && entry.kind && !entry.organisation ? behind(mask) : null; // a model's page, with the card that the rest names
+      return card ? { ...entry, path: `${entry.path}?gpu=${card.id}`, note: `on ${card.title}` } : entry;
+    });
   }
 }
 

@@ -298,7 +298,7 @@ function sentence() {
   if (gpuNow().bytes == null) return [`What a desktop leaves of ${hardware()} is not known here: type the memory that is free${each()}, as nvidia-smi, rocm-smi or the task manager tell it. With nothing else on the card it is ${a.gib(cardOf(gpuNow().id).bytes / 1024)} GiB.`];
   const start = `${state.gpu ? "On" : "For example on"} ${hardware()}${given()}: `;
   if (!rows.length) {
-    if (!result.misses.length && state.find) return [`No model of the name “${a.shown(state.find)}” is listed for that. `, a.h("a", { href: `${a.address("models/")}?${new URLSearchParams({ find: state.find })}` }, "Look among all models ›")];
+    if (!result.misses.length && state.find) return [`No model of the name “${a.shown(state.find)}” is listed for that. `, ...cardNamed(), a.h("a", { href: `${a.address("models/")}?${new URLSearchParams({ find: state.find })}` }, "Look among all models ›")];
     const known = result.misses.length - unknowns(), named = state.find ? " of that name" : "";
     if (!known && unknowns()) return [`${start}${size(wanted())} nobody here knows all that any of ${count(unknowns(), "model")}${named} needs. What is known of them stands below.`];
     return [`${start}none of ${count(known, "model")}${named} ${size(wanted())}. What is missing, and what helps, stands below.`, ...unknown()];
@@ -417,6 +417,21 @@ async function naming() {
   names ??= await Promise.all([import(`./find.js${search}`), a.load("data/words.json")]);
   const [finding, spoken] = names, text = state.find;
   isNamed = (window) => finding.filter((window.folded ??= window.data.id.map(finding.fold)), text, spoken);
+}
+// Who types a card behind the name means that card.
+function cardNamed() {
+  const [finding, spoken] = names ?? [];
+  const cards = finding && world.gpus.map((g) => ({ ...g, name: finding.fold(`${g.name} ${g.nominal} GB`), level: world.common.includes(g.id) ? 0 : 1, order: finding.byName(g.short, g.nominal, 0) }));
+  const said = finding?.withCard(state.find, cards, spoken);
+  if (!said) return [];
+  const chip = button(`${said.name} on ${said.card.short}`, async () => {
+    state.find = find.value = said.name;
+    await naming();
+    await change("gpu", said.card.id);
+    find.focus();
+  });
+  chip.classList.add("chip");
+  return [chip, " "];
 }
 const copy = button("Copy link", async () => {
   write();

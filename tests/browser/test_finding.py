@@ -220,3 +220,13 @@ def test_a_size_is_not_the_beginning_of_another_word(open_page):
         }"""
     )
     assert found == [[0, 4], [0], [1], [], [5], [2], [4], [4]]
+
+
+def test_a_card_behind_a_models_name_is_offered_with_it(open_page):
+    """On the first screen, whose field is for names of models; the header's search opens the model's page with that card (queries.csv)."""
+    page = open_page()
+    page.locator("#window input[name=find]").press_sequentially("alpha 7b on a 4090")
+    page.get_by_role("button", name="alpha 7b on RTX 4090").click()
+    page.wait_for_url("**gpu=rtx-4090&find=alpha+7b")
+    expect(page.locator("#window .answer")).to_contain_text("On RTX 4090: 1 model")
+    assert page.evaluate("document.activeElement.name") == "find"
