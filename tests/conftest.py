@@ -27,7 +27,7 @@ from tests.planned import Planned
 
 # a machine that is busy is no fault of ours
 settings.register_profile("any machine", deadline=None, max_examples=50)
-settings.load_profile("any machine")
+settings.register_profile("check-full", deadline=None, max_examples=100)
 
 Asked = dict[str, object]
 CACHE = pytest.StashKey[tempfile.TemporaryDirectory]()
@@ -100,6 +100,7 @@ def loopback_alone(look_up: Callable[..., object]) -> Callable[..., object]:
 def pytest_configure(config: pytest.Config) -> None:
     """What this machine keeps for its user is left alone: a folder for caches that all workers of a run share."""
     socket.getaddrinfo = loopback_alone(socket.getaddrinfo)
+    settings.load_profile("check-full" if config.option.markexpr == "full" else "any machine")
     if hasattr(config, "workerinput"):
         os.environ.pop("LD_PRELOAD", None)  # is of this process: a browser brings its own allocator
     else:

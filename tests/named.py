@@ -20,6 +20,7 @@ from pipeline.hub.snapshot import Snapshot
 from tests.once import bundled_snapshot
 
 TESTS = Path(__file__).parent
+README = TESTS.parent / "README.md"  # whose questions are asked too
 # a model of each kind, whose configs are read without any book, and names that people search for
 _OF_ALL = ("golden/anatomy.csv", "golden/varied.csv", "browser/queries.csv")
 _TEXTS = (".py", ".csv", ".jsonl", ".sql")
@@ -34,7 +35,7 @@ def named() -> frozenset[str]:
     for record in bundled_snapshot().records:
         by_id[record.model_id.lower()].add(record.model_id)
         by_name[record.model_id.lower().partition("/")[2]].add(record.model_id)
-    tests, tables = _words([TESTS]), _words([TABLES / "facts", TABLES / "measured.csv"])
+    tests, tables = _words([TESTS, README]), _words([TABLES / "facts", TABLES / "measured.csv"])
     found = [by_id[word] for word in by_id.keys() & (tests | tables)]
     found += [by_name[word] for word in by_name.keys() & {_COPY.sub("", word) for word in tables}]
     return frozenset().union(*found)
@@ -45,7 +46,8 @@ def _words(places: Iterable[Path]) -> set[str]:
     texts = (
         p
         for p in paths
-        if p.suffix in _TEXTS and not (p.is_relative_to(TESTS) and p.relative_to(TESTS).as_posix() in _OF_ALL)
+        if p == README
+        or (p.suffix in _TEXTS and not (p.is_relative_to(TESTS) and p.relative_to(TESTS).as_posix() in _OF_ALL))
     )
     return {word for path in texts for word in _NAME.findall(path.read_text(encoding="utf-8").lower())}
 

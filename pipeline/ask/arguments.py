@@ -14,6 +14,12 @@ from .shared import OFFLOADS
 
 CHECKPOINTINGS = ("full", "selective", "none")
 PHASES = ("inference", "lora", "qlora", "full-finetune", "pretrain")
+OBJECTIVES = ("dpo", "orpo", "kto", "reward", "grpo")
+# phases as people say them
+SAID_PHASES = {
+    said: "full-finetune"
+    for said in ("full", "finetune", "finetuning", "fine-tune", "fine-tuning", "full finetune", "full finetuning", "full fine-tune", "full fine-tuning", "full fine tuning", "full_finetune", "sft full")
+} | {"pretraining": "pretrain", "serve": "inference", "serving": "inference"}  # fmt: skip
 STATUSES = (
     "Ends with 0 where it fits, 1 where it does not or only without its margin, 2 where the question is wrong, 3 where nobody knows, "
     "4 where there is no almanac to ask."
@@ -238,7 +244,14 @@ def _add_use(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--kv", type=_name, metavar="F", help="format of the cache, for example q8_0 (default: 16 bits)"
     )
-    command.add_argument("--phase", choices=PHASES, default=None, help="what is done with it (default: inference)")
+    command.add_argument(
+        "--phase",
+        type=_phase,
+        choices=PHASES,
+        default=None,
+        metavar="P",
+        help=f"what is done with it: {', '.join(PHASES)} (default: inference)",
+    )
     command.add_argument("--rank", type=_count("--rank", 65_536), metavar="R", help="of a LoRA (default: 16)")
     command.add_argument(
         "--program",
@@ -250,7 +263,8 @@ def _add_use(command: argparse.ArgumentParser) -> None:
         "--sharding",
         type=_name,
         metavar="S",
-        help="how cards share a training: ddp, fsdp2, or DeepSpeed's zero1, zero2, zero3, zero2_offload, zero3_offload (also on one card)",
+        help="how cards share a training: ddp, fsdp2, tp (Megatron's tensor parallelism), or DeepSpeed's zero1, zero2, zero3, zero2_offload, "
+        "zero3_offload (also on one card)",
     )
     command.add_argument(
         "--checkpointing",
@@ -315,6 +329,13 @@ def _count(name: str, most: int) -> Callable[[str], int]:
         return number
 
     return read
+
+
+def _phase(text: str) -> str:
+    said = text.strip().lower()
+    if said in OBJECTIVES:
+        raise argparse.ArgumentTypeError(f"{said} is what is trained for: --objective {said}")
+    return SAID_PHASES.get(said, said)
 
 
 def _share(text: str) -> float:

@@ -347,6 +347,7 @@ def _said_of_training(
 def _said_of_server(
     almanac: Almanac, asked: argparse.Namespace, program: Any, phase: str, is_made: bool
 ) -> dict[str, Any]:
+    from . import shared
     from .settings import CARDS, counted_of
 
     tensor, pipeline = getattr(asked, "tensor_parallel", None), getattr(asked, "pipeline_parallel", None)
@@ -358,7 +359,9 @@ def _said_of_server(
             f"{flag} is of a model that writes text on cards of one kind: without --draft, --objective and --log"
         )
     if (tensor or pipeline) and phase != "inference":
-        raise Wrong(f"{flag} is of a server; how cards share a training is --sharding: ddp, fsdp2, zero2, zero3")
+        raise Wrong(
+            f"{flag} is of a server; how cards share a training is --sharding: {', '.join(shared.KNOWN)} (tp: every layer divided among all cards)"
+        )
     if (tensor or pipeline) and (program is None or program.engine_id.partition("-")[0] not in CARDS):
         raise Wrong(f"{flag} is of vLLM and SGLang: --program vllm")
     is_vllm = phase == "inference" and program is not None and program.engine_id.startswith("vllm")

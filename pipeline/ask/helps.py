@@ -10,6 +10,7 @@ from pipeline.book import commands as pasted
 from .almanac import Almanac, Row
 from .question import Card, Model, Use
 from .scenarios import SMALL_CACHE, USUAL, told_of, verdict_of
+from .training_helps import easier_of
 
 SIBLINGS = 4
 _UNREAD = "No source here says what its files are in: in 16 bits they take this, in fewer less."
@@ -33,6 +34,8 @@ def helps_of(
     longest = max(told, key=lambda row: row["max_context_tokens"] or 0, default=None)
     if longest and longest["max_context_tokens"]:
         found.append({"help": "context", **told_of(longest)})
+    if use.is_training and told:
+        found += easier_of(almanac, model, card, use, told[0])
     if use.kv_dtype_id is None and not use.is_training:
         cached = [row for row in own if row["kv_dtype_id"] == SMALL_CACHE and row["verdict"] in ("fits", "multi-gpu")]
         if cached:

@@ -27,6 +27,9 @@ _UNITS = {
 _AMOUNT = re.compile(r"(?i)\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?b)\s*")
 _PROGRAM = re.compile(r"(.+?)(?:\s*==\s*|\s*@\s*|\s+)[vb]?(\d[\w.]*)")
 INFERENCE = "inference"
+# Formats of checkpoints that Transformers unpacks as it loads them (dequantize=True in their quantization_config: quantizer_mxfp4.py,
+# quantizer_finegrained_fp8.py and quantizer_compressed_tensors.py of 5.23), so that they are trained in 16 bits
+UNPACKED = ("mxfp4", "fp8")
 
 
 @dataclass(frozen=True)
@@ -363,15 +366,33 @@ def in_its_format(almanac: Almanac, model: Model, use: Use) -> tuple[Model, Use]
     and runs that format on no card is asked for the formats that it runs, and the model's note says so."""
     if model.dtype_id is None and model.dtype_named and use.dtype_id is None and not use.is_training:
         return _in_mix_above(almanac, model, use)
-    if model.dtype_id is None or use.dtype_id is not None or (use.is_training and use.phase_id != "qlora"):
+    if model.dtype_id is None or use.dtype_id is not None:
+        return model, use
+    if use.is_training and use.phase_id != "qlora":
+        _check_base(almanac, model, use)
         return model, use
     if use.is_training and model.dtype_id not in ("nf4", "int8"):
+        _check_base(almanac, model, use)
         return model, use
     if use.engine_id is not None and not use.is_training and not _runs(almanac, use.engine_id, model.dtype_id):
         name = almanac.value("SELECT any_value(name) FROM program WHERE program_id = $id", {"id": use.program})
         said = f"No source says that {name} runs {model.dtype_id}: told are the formats of the original that it runs."
         return replace(model, note=" ".join(filter(None, (model.note, said)))), use
     return model, replace(use, dtype_id=model.dtype_id)
+
+
+def _check_base(almanac: Almanac, model: Model, use: Use) -> None:
+    """Raises Unknown for a training over what AWQ, GPTQ and the like packed: nobody counted that, and the original's figures are another question's."""
+    (held,) = almanac.rows("SELECT engine_id, bits_per_weight FROM dtype WHERE dtype_id = $id", {"id": model.dtype_id})
+    # (fp8 and MXFP4 are unpacked as they are loaded; files for other programs are told of as such)
+    is_served = held["engine_id"] == "vllm" and (held["bits_per_weight"] or 16) < 16
+    if not is_served or model.dtype_id in UNPACKED or use.is_in_own_format:
+        return
+    query = "SELECT lead_model_id FROM work WHERE model_id = $id"
+    original = almanac.value(query, {"id": model.model_id}) or model.model_id
+    is_original = original == model.model_id and model.row["stored_format"] == model.dtype_id
+    asked = "" if is_original else f". Of the original: vram-almanac fits {visible(original)} --phase {use.phase_id}"
+    raise Unknown(f"Not known: what a training over a base in {model.dtype_id} takes is not counted here{asked}")
 
 
 def _in_mix_above(almanac: Almanac, model: Model, use: Use) -> tuple[Model, Use]:

@@ -8,7 +8,7 @@ from pipeline.book import commands as pasted
 from pipeline.book.passes import TOLD
 
 from .almanac import Almanac, Row
-from .question import INFERENCE, Card, Model, Use
+from .question import INFERENCE, UNPACKED, Card, Model, Use
 
 # Formats in which more cards, an 8-bit cache and smaller models are tried: the usual one of each engine.
 USUAL = ("gguf-q4_k_m", "gguf-mxfp4", "mxfp4", "awq-int4", "bf16")
@@ -16,9 +16,6 @@ SMALL_CACHE = "q8_0"
 CHECKPOINTING = "full"  # of a training, as the pages open it
 _ROUND = ("fp32",)  # twice as large as bf16
 _SIXTEEN = ("bf16", "fp16")
-# Formats of checkpoints that Transformers unpacks as it loads them (dequantize=True in their quantization_config: quantizer_mxfp4.py,
-# quantizer_finegrained_fp8.py and quantizer_compressed_tensors.py of 5.23), so that they are trained in 16 bits
-UNPACKED = ("mxfp4", "fp8")
 _WHOLE = ("fp32", *_SIXTEEN)
 VERDICTS = ("fits", "tight", "no")
 COMPONENTS = tuple(

@@ -14,7 +14,7 @@ from pipeline.base.bounds import in_words, visible
 
 from . import card_names
 from .almanac import Almanac
-from .arguments import tokens
+from .arguments import OBJECTIVES, PHASES, SAID_PHASES, tokens
 from .problems import Problem, Wrong
 from .question import dtype_of, named_program
 
@@ -24,18 +24,9 @@ _BETWEEN = re.compile(
     r"(?i)an?|and|at|can|cards?|do|does|fits?|for|from|gpus?|i|in|into|is|it|my|of|on|one|our|runs?|running|single|the|to|train|training|using|will|with"
 )
 _PASTED = re.compile(r"(?i)(ollama run \S+)(?: (.+))?")  # a tag follows, and nothing else is of the name
-_PHASES = {
-    "lora": "lora",
-    "qlora": "qlora",
-    "full finetune": "full-finetune",
-    "full finetuning": "full-finetune",
-    "full-finetune": "full-finetune",
-    "full fine-tune": "full-finetune",
-    "full fine-tuning": "full-finetune",
-    "full fine tuning": "full-finetune",
-    "pretrain": "pretrain",
-    "pretraining": "pretrain",
-    "inference": "inference",
+# what is no phase in a sentence: "full" and "serve" may be of a name, or of the sentence
+_PHASES = {phase: phase for phase in PHASES} | {
+    said: phase for said, phase in SAID_PHASES.items() if said not in ("full", "serve", "serving")
 }
 _CONTEXT = re.compile(
     r"(?i)(?:(?:context|ctx)(?: of)? )?(\d[\d,_]*|\d+(?:\.\d+)?[km])(?: (?:context|ctx|tokens)){0,2}(?: (?:length|window))?"
@@ -66,13 +57,14 @@ def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespa
     elif len(words) < 2 or _is_model(almanac, asked.model):
         return asked, ""
     else:
-        while words and _BETWEEN.fullmatch(words[0]):
-            words = words[1:]
-        counts = (count for count in range(len(words), 0, -1) if _is_model(almanac, " ".join(words[:count])))
+        first = next(
+            (at for at, word in enumerate(words) if not _BETWEEN.fullmatch(word) and word.lower() not in _PHASES), 0
+        )
+        counts = (count for count in range(len(words), first, -1) if _is_model(almanac, " ".join(words[first:count])))
         count = next(counts, None)
         if count is None:
             return asked, ""
-        name, behind = " ".join(words[:count]), words[count:]
+        name, behind = " ".join(words[first:count]), [*words[:first], *words[count:]]
     told = argparse.Namespace(**vars(asked))
     told.model, flags = name, []
     for said in _behind(almanac, behind, asked.model, name):
@@ -131,6 +123,10 @@ def _phase(_: Almanac, text: str) -> _Said | None:
     return _Said("phase", phase, f"--phase {phase}") if phase else None
 
 
+def _objective(_: Almanac, text: str) -> _Said | None:
+    return _Said("objective", text.lower(), f"--objective {text.lower()}") if text.lower() in OBJECTIVES else None
+
+
 def _context(_: Almanac, text: str) -> _Said | None:
     found = _CONTEXT.fullmatch(text)
     if not found or not _CONTEXT_SAID.search(text):
@@ -176,6 +172,7 @@ def _quoted(text: str) -> str:
 
 _READERS: tuple[Callable[[Almanac, str], _Said | None], ...] = (
     _phase,
+    _objective,
     _context,
     _users,
     _cache,

@@ -9,7 +9,7 @@ from typing import Any
 
 from pipeline.base.bounds import visible
 
-from . import contexts, shared, training_words
+from . import contexts, shared, training_helps, training_words
 from .input_words import at_of, counted_with, without_reach
 from .page import Page
 from .setting_words import holds_for, say_unsaid, setting_of_drafted, with_flags
@@ -277,6 +277,8 @@ def _help(told: dict[str, Any], card: dict[str, Any], use: dict[str, Any]) -> st
             text += f" Or all layers with the experts of {told['cpu_expert_layers']} on the CPU (-ngl 99 --n-cpu-moe {told['cpu_expert_layers']}), {gib_of(told['cpu_expert_host_bytes'])} GiB there."
         return text
     name = f"{format_name(told['dtype_id'])} ({engine_name(told)})"
+    if kind in ("easier", "phase"):
+        return training_helps.helped(told, name)
     if kind == "context":
         return f"A shorter context: {name} holds {told['max_context_tokens']:,} tokens."
     if kind == "cache":

@@ -62,7 +62,8 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         if "--json" in self.given:
             print(json.dumps({"problem": message, "status": _WRONG}, ensure_ascii=False))
-        super().error(message)
+        # (a page of usage before it would hide what is wrong)
+        self.exit(_WRONG, f"{self.prog}: {message}\nAll that can be asked: {self.prog} --help\n")
 
 
 def _other_word(word: str, known: Iterable[str]) -> str:

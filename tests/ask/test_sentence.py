@@ -17,6 +17,7 @@ from tests.few import TEXT
         ("can i run qwen3 8b with vllm 0.27 on two l4, 16k context", ["--program", "vllm 0.27", "--gpu", "2xl4", "--context", "16384"]),
         ("qwen3 8b ollama 3090 4 users kv q8_0", ["--program", "ollama", "--gpu", "rtx-3090", "--users", "4", "--kv", "q8_0"]),
         ("qwen3 8b lora batch 2 2x h100 sxm", ["--phase", "lora", "--users", "2", "--gpu", "2xh100-sxm"]),
+        ("lora qwen3 8b on a 4090", ["--phase", "lora", "--gpu", "rtx-4090"]),
         ("qwen3 8b full fine-tuning 8192 tokens h200 sxm", ["--phase", "full-finetune", "--context", "8192", "--gpu", "h200-sxm"]),
         ("qwen3 8b 3090 + 3060 12gb", ["--gpu", "rtx-3090 + rtx-3060-12gb"]),
     ],
@@ -45,6 +46,7 @@ def test_a_tag_that_is_pasted_has_options_behind_it_too(ask_json):
         ("qwen3 8b 4090 5090", "says --gpu twice: 4090 and 5090 (cards of two kinds together: 4090 + 5090)"),
         ("qwen3 8b lora qlora 4090", "says --phase twice: lora and qlora"),
         ("qwen3 8b vllm 4o90", "4o90 behind it is no card"),
+        ("qwen3 8b lora fast 4090", "fast behind it is no card"),
         ("on the with", "is not in this almanac"),
     ],
 )

@@ -344,6 +344,6 @@ def test_the_calculator_says_how_a_smaller_cache_is_asked_for(open_page):
     )
     answer = page.locator("#calc .answer")
     expect(answer).to_contain_text("start it with --kv-cache-dtype fp8_e4m3")
-    page.get_by_label("Cache format").select_option("")
+    page.get_by_label("Cache format").select_option("bf16")
     expect(answer).to_contain_text("--max-num-seqs")
     expect(answer).not_to_contain_text("--kv-cache-dtype")
