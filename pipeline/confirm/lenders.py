@@ -27,6 +27,7 @@ from pipeline.confirm.candidates import variants
 from pipeline.confirm.completing import DIMS_ONLY, KIN, completions, other_parts, over, text_place, widths_of
 from pipeline.confirm.explain import explain
 from pipeline.confirm.grade import OWN_CONFIG, Graded
+from pipeline.confirm.own_class import in_its_class
 from pipeline.confirm.strangers import is_stranger, readings
 from pipeline.hub.record import Record
 
@@ -271,12 +272,14 @@ def _counts(record: Record) -> bool:
 
 def _lent(record: Record, lender: Record, config: Mapping[str, Any], words: str = "") -> Record:
     source = f"shape of {lender.model_id}{words} [{lender.config_source or 'its own config'}]"
-    return replace(
-        record,
-        config=_without(config, _OF_THE_LENDER),
-        config_kind="sibling",
-        config_source=source,
-        config_sources=(*record.config_sources, *lender.config_sources),
+    return in_its_class(
+        replace(
+            record,
+            config=_without(config, _OF_THE_LENDER),
+            config_kind="sibling",
+            config_source=source,
+            config_sources=(*record.config_sources, *lender.config_sources),
+        )
     )
 
 

@@ -28,6 +28,7 @@ from pipeline.confirm.borrowing import Lenders, lent_on
 from pipeline.confirm.grade import Graded
 from pipeline.confirm.header import Census
 from pipeline.confirm.header_grade import grade_with_header
+from pipeline.confirm.own_class import in_its_class
 from pipeline.confirm.repository_kind import words_on
 from pipeline.confirm.stored_parts import Part
 from pipeline.confirm.ties import Kin, kin_of, with_tie
@@ -85,9 +86,10 @@ def anatomise(snapshot: Snapshot, progress: Progress = quiet, packs: Packs | Non
         r.model_id: {"model_id": r.model_id, "reason": r.reason, "sources": r.sources} for r in snapshot.rejected
     }
     kept = KeptGrades(packs)
-    asked = [(kept.of_record(record), (record,)) for record in snapshot.records]
+    records = [in_its_class(record) for record in snapshot.records]
+    asked = [(kept.of_record(record), (record,)) for record in records]
     readable = []
-    read = zip(snapshot.records, kept.each("read", _read, asked), strict=True)
+    read = zip(records, kept.each("read", _read, asked), strict=True)
     for record, found in progress(read, desc="anatomy", total=len(asked)):
         if isinstance(found, ContradictoryConfig):
             _reject(rejected, record, str(found))
