@@ -25,7 +25,7 @@ _UNITS = {
     "tib": 2**40,
 }
 _AMOUNT = re.compile(r"(?i)\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?b)\s*")
-_PROGRAM = re.compile(r"(.+?)(?:\s*==\s*|\s*@\s*|\s+)[vb]?(\d[\w.]*)")
+_PROGRAM = re.compile(r"(.+?)(?:\s*==\s*|\s*@\s*|\s+)[vbVB]?(\d[\w.]*)")
 INFERENCE = "inference"
 
 
