@@ -1,5 +1,5 @@
--- llama.cpp: the compute buffer of models whose attention is picked by an index (DeepSeek-V3.2 and V4, GLM-5, Qwen4-Exp,
--- MiniMax-M3), which grows with the context as that of others does not.
+-- llama.cpp: the compute buffer of models whose attention is picked by an index (DeepSeek-V3.2 and V4, GLM-5,
+-- Qwen4-Exp, MiniMax-M3), which grows with the context as that of others does not.
 --
 --   given    cells × (micro-batch × (graph_input_bytes + layer_input_bytes × layers with an index) + graph_cell_bytes)
 --   picking  cells × micro-batch × picking_bytes, more with each further sequence
