@@ -96,7 +96,7 @@ CREATE OR REPLACE MACRO class_span(asked, usual, classes) AS list_filter(classes
 -- a version as the program says it: builds of llama.cpp are b9900, with or without which people type them
 CREATE OR REPLACE MACRO version_said(version, known) AS
     iif(starts_with(known.versions, 'b') AND version_number(version) IS NOT NULL,
-        'b' || ltrim(lower(version), 'b'), version);
+        'b' || replace(lower(version), 'b', ''), version);
 
 CREATE OR REPLACE MACRO class_reason(asked, known, usual, classes) AS
     iif(usual.program_id IS NOT NULL AND classes.spans IS NOT NULL AND class_span(asked, usual, classes) IS NULL,
