@@ -10,8 +10,8 @@
 --   The input embeddings stay on the CPU; a tied head is copied. A block's cache lies where the block does.
 --       GPU = output (g ≥ 1) + blocks + their caches + compute buffer + what lies outside + one matrix, where a block
 --             stays on the CPU: a long prompt copies the CPU's weights over, one at a time
---             (each begins a split of the graph, so that they take each other's place: with all experts of Qwen3-30B-A3B
---             on the CPU a buffer of 452 MiB, of which a matrix in 16 bits is 384)
+--             (each begins a split of the graph, so that they take each other's place: with all experts of
+--             Qwen3-30B-A3B on the CPU a buffer of 452 MiB, of which a matrix in 16 bits is 384)
 --   --n-cpu-moe c: all on the GPU but the routed experts of the first c blocks
 --   Transformers with device_map: embeddings and the first g layers stay on the GPU, the cache of all layers is there,
 --       and room is left
