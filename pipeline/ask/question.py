@@ -25,7 +25,7 @@ _UNITS = {
     "tib": 2**40,
 }
 _AMOUNT = re.compile(r"(?i)\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?b)\s*")
-_PROGRAM = re.compile(r"(.+?)(?:\s*==\s*|\s*@\s*|\s+)[vb]?(\d[\w.]*)")
+_PROGRAM = re.compile(r"(.+?)(?:\s*==\s*|\s*@\s*|\s+)[vbVB]?(\d[\w.]*)")
 INFERENCE = "inference"
 # Formats of checkpoints that Transformers unpacks as it loads them (dequantize=True in their quantization_config: quantizer_mxfp4.py,
 # quantizer_finegrained_fp8.py and quantizer_compressed_tensors.py of 5.23), so that they are trained in 16 bits

@@ -150,6 +150,15 @@ def test_impossible_scenarios_say_why(footprint_of, model, scenario, reason):
     assert all(row[column] is None for column in COMPONENTS)
 
 
+def test_a_cache_of_llama_cpp_takes_the_bits_of_its_blocks(footprint_of):
+    """Blocks of 32: 24 bytes in Q5_1, 22 in Q5_0, 20 in Q4_1 (ggml-common.h)."""
+    scenario = {"dtype_id": "gguf-q4_k_m", "context_tokens": 8192}
+    whole = footprint_of(LLAMA, **scenario)["kv_cache_bytes"]
+    for held, block in (("q5_1", 24), ("q5_0", 22), ("q4_1", 20)):
+        row = footprint_of(LLAMA, kv_dtype_id=held, **scenario)
+        assert row["kv_cache_bytes"] * 64 == whole * block and row["total_bytes"]
+
+
 def test_a_model_of_unknown_anatomy_gives_the_reason_of_its_anatomy(book, footprint_of):
     model, note = book.execute(
         "SELECT model_id, anatomy_note FROM model WHERE anatomy_grade = 'unknown' ORDER BY downloads_30d DESC LIMIT 1"

@@ -68,6 +68,16 @@ def test_more_memory_takes_more_layers_and_nothing_is_lost(book, footprint_of, m
     assert before == blocks + 1
 
 
+def test_without_a_layer_on_the_card_it_holds_no_cache_but_what_is_brought_over(book):
+    """llama.cpp's own account of Qwen3-8B in 16 bits with -ngl 0: a buffer of 1,491.75 MiB, of which its head is 1,187; 304.75 with -ngl 1."""
+    scenario = {"dtype_id": "gguf-q8_0", "context_tokens": 8192}
+    none, one = (ask(book, "rtx-4090", "Qwen/Qwen3-8B", free_bytes=mib << 20, **scenario) for mib in (1315, 1370))
+    assert (none["gpu_layers"], one["gpu_layers"]) == (0, 1)
+    # (the output is held there, or brought over; a norm in 32 bits stands before it)
+    assert one["gpu_bytes"] - none["gpu_bytes"] == 4096 * (12288 * 34 // 32 + 4)
+    assert none["host_bytes"] - one["host_bytes"] == 4096 * (151_936 * 34 // 32 + 4)
+
+
 @pytest.mark.full
 def test_a_longer_context_leaves_fewer_layers(book):
     layers = [

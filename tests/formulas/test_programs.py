@@ -230,7 +230,11 @@ def test_a_version_older_than_the_class_of_a_model_has_no_answer(footprints):
         ("google/gemma-4-31B-it", "vllm", "0.18.1"): "is known from 0.19 on",
         ("deepseek-ai/DeepSeek-V4-Flash", "llama.cpp", "b9900"): "deepseek_v4 is known from b10567 on",
         ("deepseek-ai/DeepSeek-V3.2", "llama.cpp", "b9500"): "deepseek_v32 is known from b10567 on",
-        ("Qwen/Qwen3.8-Flash-Next", "llama.cpp", "b9988"): "qwen4_exp is known from b10660 on",
+        ("Qwen/Qwen3.8-Flash-Next", "llama.cpp", "b9988"): "llama.cpp b9988 is not known for this model",
+        # (a build is said with its letter, which people leave out)
+        ("Qwen/Qwen3.8-Flash-Next", "llama.cpp", "9900"): "llama.cpp b9900 is not known for this model: its class qwen4_exp is known from b10660",
+        ("tencent/Hy4-preview", "llama.cpp", "b11000"): "is known from b11312 on",
+        ("tencent/Hy4-preview", "ollama", "0.32"): "is known in no release that was read",
         ("deepseek-ai/DeepSeek-V4-Flash", "ollama", "0.30"): "deepseek_v4 is known in no release that was read",
         ("baichuan-inc/Baichuan2-7B-Chat", "vllm", "0.31"): "BaichuanForCausalLM is known up to 0.24.0",
     }
@@ -239,8 +243,8 @@ def test_a_version_older_than_the_class_of_a_model_has_no_answer(footprints):
         (MODEL, "vllm", None): "vLLM 0.20 to 0.33",
         ("google/gemma-4-31B-it", "vllm", "0.19.0"): "vLLM 0.19",
         ("baichuan-inc/Baichuan2-7B-Chat", "vllm", None): "vLLM 0.20 to 0.24.0",
-        ("deepseek-ai/DeepSeek-V4-Flash", "llama.cpp", None): "llama.cpp b10567 to b11258",
-        (MODEL, "llama.cpp", "b9900"): "llama.cpp b9410 to b11258",
+        ("deepseek-ai/DeepSeek-V4-Flash", "llama.cpp", None): "llama.cpp b10567 to b11312",
+        (MODEL, "llama.cpp", "b9900"): "llama.cpp b9410 to b11312",
     }
     formats = {"llama.cpp": "gguf-q4_k_m", "ollama": "gguf-q4_k_m"}
     names = ("model_id", "program", "program_version", "dtype_id")

@@ -19,6 +19,7 @@ import tempfile
 from pathlib import Path
 
 import gguf_holes
+import indexed_models
 from rows import configs
 
 ROWS = Path(__file__).with_name("compute_buffer.csv")
@@ -112,7 +113,8 @@ def described(config: dict) -> tuple[str, dict, dict[str, tuple[int, ...]]]:
 
 
 def write(path: Path, config: dict) -> None:
-    arch, keys, tensors = described(config)
+    indexed = indexed_models.keys_of(config)
+    arch, keys, tensors = (*indexed, {}) if indexed else described(config)
     named = {"tokenizer.ggml.model": "none", **{f"{arch}.{name}": value for name, value in keys.items()}}
     gguf_holes.write(path, arch, named, tensors, lambda name: name.endswith(".bias"))
 

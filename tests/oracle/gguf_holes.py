@@ -10,7 +10,7 @@ Shapes = dict[str, tuple[int, ...]]  # by name, as ggml has them: the fastest di
 
 
 def write(path: Path, arch: str, keys: dict, tensors: Shapes, is_fp32: Callable[[str], bool]) -> None:
-    """`keys` by their whole names; vectors and what `is_fp32` names in 32 bits, the rest in 16. Wants gguf of llama.cpp's source on the path."""
+    """`keys` by their whole names; a tuple is an array of 64 bits. Vectors and what `is_fp32` names in 32 bits, the rest in 16. Wants gguf of llama.cpp's source on the path."""
     import gguf
     import numpy
 
@@ -20,6 +20,9 @@ def write(path: Path, arch: str, keys: dict, tensors: Shapes, is_fp32: Callable[
         int: file.add_uint32,
         float: file.add_float32,
         list: file.add_array,
+        tuple: lambda name, values: file.add_key_value(
+            name, list(values), gguf.GGUFValueType.ARRAY, sub_type=gguf.GGUFValueType.UINT64
+        ),
         str: file.add_string,
     }
     for name, value in keys.items():

@@ -2,7 +2,8 @@
 -- every program loads; at most one row.
 --
 --   container_id, program_name   what they are, and the program that loads them
---   engine_id                    our engine of that program; null where no formula says what it holds
+--   engine_id                    our engine of that program; null where no formula says what it holds: of a fork of
+--                                llama.cpp too, which GGUF of a class is for that llama.cpp has no converter for
 --   original_id                  the model that it was made of, where that is known here; of a repository that the
 --                                almanac has not repository_of tells it
 --   second_file_bytes            of GGUF: what the towers of the original take, which llama.cpp keeps in a
@@ -47,19 +48,25 @@ spoken AS (
 ),
 based AS (
     SELECT named.model_id, named.container, own.parameter_count, own.anatomy_grade, own.pipeline_tag,
-        original.model_id AS original_id, original.parameter_count AS original_count
+        original.model_id AS original_id, original.parameter_count AS original_count,
+        -- GGUF of a class that llama.cpp has no converter for is of a program made from it
+        named.container.container_id = 'gguf' AND EXISTS (FROM engine_gap AS gap
+            WHERE gap.engine_id = named.container.engine_id AND gap.gap = 'load'
+                AND list_contains(string_split(gap.model_types, ' '), own.model_type)) AS is_forked
     FROM named JOIN model AS own ON own.model_id = named.model_id
     LEFT JOIN spoken ON spoken.model_id = named.model_id
     LEFT JOIN model AS original ON original.model_id = coalesce(known_model(own.base_model_id), spoken.spoken_id)
         AND original.anatomy_grade <> 'unknown'
 )
-SELECT based.model_id, based.container.container_id AS container_id, based.container.program_name AS program_name,
-    based.container.engine_id AS engine_id, based.original_id,
-    iif(based.container.container_id = 'gguf', coalesce(tower.bytes, own_tower.bytes), NULL)
+SELECT based.model_id, based.container.container_id AS container_id,
+    iif(based.is_forked, 'a fork of ', '') || based.container.program_name AS program_name,
+    iif(based.is_forked, NULL, based.container.engine_id) AS engine_id, based.original_id,
+    iif(based.container.container_id = 'gguf' AND NOT based.is_forked, coalesce(tower.bytes, own_tower.bytes), NULL)
         AS second_file_bytes,
     based.original_id IS NOT NULL AND (based.anatomy_grade = 'unknown' OR based.original_count - based.parameter_count
         IN (0, coalesce(tower.element_count, 0))) AS is_whole,
-    coalesce(based.pipeline_tag IN ('image-text-to-text', 'any-to-any', 'audio-text-to-text'), false) AS is_sensing
+    coalesce(based.pipeline_tag IN ('image-text-to-text', 'any-to-any', 'audio-text-to-text'), false)
+        AND NOT based.is_forked AS is_sensing
 FROM based
 LEFT JOIN tower ON tower.model_id = based.original_id
 LEFT JOIN tower AS own_tower ON own_tower.model_id = based.model_id;

@@ -10,6 +10,8 @@
 --   The input embeddings stay on the CPU; a tied head is copied. A block's cache lies where the block does.
 --       GPU = output (g ≥ 1) + blocks + their caches + compute buffer + what lies outside + one matrix, where a block
 --             stays on the CPU: a long prompt copies the CPU's weights over, one at a time
+--             (each begins a split of the graph, so that they take each other's place: with all experts of
+--             Qwen3-30B-A3B on the CPU a buffer of 452 MiB, of which a matrix in 16 bits is 384)
 --   --n-cpu-moe c: all on the GPU but the routed experts of the first c blocks
 --   Transformers with device_map: embeddings and the first g layers stay on the GPU, the cache of all layers is there,
 --       and room is left
@@ -50,13 +52,18 @@ END;
 -- The cache that lies on the GPU.
 CREATE OR REPLACE MACRO gpu_cache_of(model, footprint, caches, is_llama_cpp, way) AS
     iif(is_llama_cpp AND way.on_gpu <= model.layer_count,
-        cache_held(footprint) * coalesce(list_sum(list_slice(caches, 1, way.on_gpu - 1)), 0)
+        cache_held(footprint) * coalesce(list_sum(list_slice(caches, 1, greatest(way.on_gpu - 1, 0))), 0)
             / greatest(list_sum(caches), 1),
         cache_held(footprint));
 
--- What has to be brought over to run there, one at a time.
+-- What has to be brought over to run there, one at a time (of a block whose experts stay, gate, up and down one after
+-- another; gate and up are counted as one, which some files have them in).
+CREATE OR REPLACE MACRO host_output_bytes(model, weight) AS
+    iif(model.is_head_tied, weight.embedding_bytes - weight.input_bytes, weight.head_bytes);
 CREATE OR REPLACE MACRO brought_over(model, weight, held, is_llama_cpp, way) AS CASE
     WHEN way.on_gpu > model.layer_count AND way.experts_off = 0 THEN 0
+    -- (the output too, where it stays)
+    WHEN is_llama_cpp AND way.on_gpu = 0 THEN greatest(held.matrix_bytes, host_output_bytes(model, weight))
     WHEN is_llama_cpp THEN held.matrix_bytes
     ELSE greatest(weight.head_bytes, list_max(held.layer_bytes))
 END;

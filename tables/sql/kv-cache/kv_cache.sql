@@ -41,12 +41,16 @@ CREATE OR REPLACE MACRO cached_elements(layer, scenario) AS layer.elements_per_t
 
 -- bytes of one token in one layer; nothing of layers that an engine leaves out with what speaks
 CREATE OR REPLACE MACRO has_latent_index(model, engine_id) AS coalesce(model.latent_index.engine_id = engine_id, false);
+-- (what an engine keeps of an index beside its key: engine_index)
+CREATE OR REPLACE MACRO added_index_elements(layer, model, scenario) AS iif(has_index(layer)
+    AND model.engine_index.engine_id = scenario.engine_id, model.engine_index.added_index_elements, 0);
 CREATE OR REPLACE MACRO layer_token_bytes(layer, model, scenario) AS
     iif(has_latent_index(model, scenario.engine_id) AND layer.mechanism = 'mla',
         iif(scenario.kv_dtype_id = model.latent_index.kv_dtype_id, model.latent_index.entry_bytes,
             scenario.kv_element_bits / 8.0 * (layer.elements_per_token - layer.index_elements))
             + iif(layer.index_elements > 0, model.latent_index.index_entry_bytes, 0),
-        scenario.kv_element_bits / 8.0 * cached_elements(layer, scenario));
+        scenario.kv_element_bits / 8.0
+            * (cached_elements(layer, scenario) + added_index_elements(layer, model, scenario)));
 CREATE OR REPLACE MACRO cached_bytes(layer, model, scenario) AS
     iif(layer.is_spoken AND leaves_speech(model, scenario.engine_id), 0, layer_token_bytes(layer, model, scenario));
 

@@ -13,3 +13,17 @@ SELECT model_id, {
     'value_copies': rule.value_copies
 } AS latent_index
 FROM model JOIN latent_index AS rule ON list_contains(string_split(rule.model_types, ' '), model.model_type);
+
+-- What an engine without a server's memory makes of an index (activations/inference/llama_cpp_index.sql).
+CREATE OR REPLACE TEMP TABLE engine_index_shape AS
+SELECT model_id, {
+    'engine_id': rule.engine_id, 'is_for_one_sequence': rule.is_for_one_sequence,
+    'added_index_elements': rule.added_index_elements, 'graph_input_bytes': rule.graph_input_bytes,
+    'picking_bytes': rule.picking_bytes, 'picking_sequence_bytes': rule.picking_sequence_bytes,
+    'graph_cell_bytes': rule.graph_cell_bytes, 'layer_input_bytes': rule.layer_input_bytes,
+    'handed_layer_bytes': rule.handed_layer_bytes, 'picking_queries': rule.picking_queries,
+    'picking_hidden': rule.picking_hidden, 'picking_elements': rule.picking_elements,
+    'logit_hidden': rule.logit_hidden, 'handed_hidden': rule.handed_hidden, 'score_head_bytes': rule.score_head_bytes,
+    'score_bytes': rule.score_bytes, 'score_input_bytes': rule.score_input_bytes
+} AS engine_index
+FROM model JOIN engine_index AS rule ON list_contains(string_split(rule.model_types, ' '), model.model_type);

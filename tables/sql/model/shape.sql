@@ -66,7 +66,7 @@ SELECT
     norm_shape.* EXCLUDE (model_id), sharding_shape.* EXCLUDE (model_id), rounding_shape.* EXCLUDE (model_id),
     packed_rounding_shape.* EXCLUDE (model_id), engine_shape.* EXCLUDE (model_id), tower_shape.* EXCLUDE (model_id),
     coalesce(NOT seeing_model.has_counted_tower, false) AS has_uncounted_tower,
-    pass_shape.passes, pool_shape.pool, index_shape.latent_index,
+    pass_shape.passes, pool_shape.pool, index_shape.latent_index, engine_index_shape.engine_index,
     -- prompts of LLaMA-Adapter: which layers have one, and the columns of a mask over it
     greatest(model.layer_count - constants.llama_adapter_first_layer, 0)::BIGINT AS prompted_layer_count,
     constants.llama_adapter_tokens::BIGINT AS prompt_tokens,
@@ -100,6 +100,7 @@ LEFT JOIN seeing_model USING (model_id)
 LEFT JOIN pass_shape USING (model_id)
 LEFT JOIN pool_shape USING (model_id)
 LEFT JOIN index_shape USING (model_id)
+LEFT JOIN engine_index_shape USING (model_id)
 LEFT JOIN reading_shape USING (model_id)
 LEFT JOIN largest_layer USING (model_id)
 LEFT JOIN widest_layer USING (model_id)

@@ -93,11 +93,16 @@ CREATE OR REPLACE MACRO class_span(asked, usual, classes) AS list_filter(classes
         version_number(asked.program_version::VARCHAR) >= span.from_number
             AND version_number(asked.program_version::VARCHAR) < span.below_number))[1];
 
+-- a version as the program says it: builds of llama.cpp are b9900, with or without which people type them
+CREATE OR REPLACE MACRO version_said(version, known) AS
+    iif(starts_with(known.versions, 'b') AND version_number(version) IS NOT NULL,
+        'b' || replace(lower(version), 'b', ''), version);
+
 CREATE OR REPLACE MACRO class_reason(asked, known, usual, classes) AS
     iif(usual.program_id IS NOT NULL AND classes.spans IS NOT NULL AND class_span(asked, usual, classes) IS NULL,
-        known.name || ' ' || coalesce(asked.program_version::VARCHAR, version_range(usual.min_version,
-            usual.max_version)) || ' is not known for this model: its class ' || classes.class_name || ' is known '
-        || coalesce(classes.spans_said, 'in no release that was read'), NULL);
+        known.name || ' ' || coalesce(version_said(asked.program_version::VARCHAR, known),
+            version_range(usual.min_version, usual.max_version)) || ' is not known for this model: its class '
+        || classes.class_name || ' is known ' || coalesce(classes.spans_said, 'in no release that was read'), NULL);
 
 -- what a program's row holds for, of a model whose class not all of these versions have
 CREATE OR REPLACE MACRO class_holds_for(asked, usual, classes) AS CASE
@@ -114,7 +119,8 @@ CREATE OR REPLACE MACRO version_reason(asked, known, usual) AS CASE
     WHEN version_number(asked.program_version::VARCHAR) IS NULL
         THEN 'program_version := ' || asked.program_version::VARCHAR || ' is no version (0.8, 2025.9.1)'
     WHEN usual.program_id IS NULL
-        THEN known.name || ' ' || asked.program_version::VARCHAR || coalesce(' is not known (known: ' || known.versions
+        THEN known.name || ' ' || version_said(asked.program_version::VARCHAR, known)
+            || coalesce(' is not known (known: ' || known.versions
             || ')', ' is not known: for which versions its row holds, no source told')
 END;
 

@@ -12,9 +12,9 @@
 -- A quantised format that the checkpoint itself is published in is loaded as it is: `fp8` of an FP8 repository is
 -- `stored`. Tied heads are held once. GGUF keeps norms, routers, position embeddings and short convolutions in F32 and
 --   the vision and audio parts in F16 (they live in a file of their own).
--- input_bytes: tables of which a step reads single rows: those of each layer, and the embedding where the output is a
---   matrix of its own or there is none. llama.cpp leaves them in the computer's memory whatever goes to the card
---   (llama-cpp-offload: tensors of its input layer; the log calls them CPU_Mapped model buffer).
+-- input_bytes: tables of which a step reads single rows: those of each layer and of n-grams, and the embedding where
+--   the output is a matrix of its own or there is none. llama.cpp leaves them in the computer's memory whatever goes to
+--   the card (llama-cpp-offload: tensors of its input layer; the log calls them CPU_Mapped model buffer).
 -- tower_bytes: what sees and hears, and what joins it to the text; speech_bytes: what speaks beside what writes; an
 --   engine may leave either out (engine_part.csv).
 -- Not covered: padding of the vocabulary, recipes with a format that weight_format.csv lacks, copies that a kernel
@@ -30,7 +30,7 @@ WITH sums AS (
             AS replicated_bytes,
         coalesce(sum(bytes) FILTER (tensor_class = 'embedding'), 0)::BIGINT AS embedding_bytes,
         coalesce(sum(bytes) FILTER (tensor_class = 'head'), 0)::BIGINT AS head_bytes,
-        coalesce(sum(bytes) FILTER (role = 'per_layer_embedding'
+        coalesce(sum(bytes) FILTER (role IN ('per_layer_embedding', 'ngram_embedding')
             OR role = 'embedding' AND component = 'text' AND NOT is_head_tied), 0)::BIGINT AS input_bytes,
         coalesce(sum(bytes) FILTER (is_of_towers(component)), 0)::BIGINT AS tower_bytes,
         coalesce(sum(bytes) FILTER (is_of_speech(component)), 0)::BIGINT AS speech_bytes,

@@ -60,6 +60,7 @@ CREATE OR REPLACE MACRO layer_buffer_bytes_llama_cpp(model, scenario, constants)
         + unpacked_cache_bytes_llama_cpp(model, scenario, constants));
 
 CREATE OR REPLACE MACRO compute_buffer_bytes_llama_cpp(model, scenario, constants) AS CASE
+    WHEN has_engine_index(model, scenario) THEN indexed_buffer_bytes_llama_cpp(model, scenario, constants)
     -- (masks are fp32 here)
     WHEN scenario.attention = 'eager' THEN constants.llama_cpp_micro_batch_tokens * 4 * greatest(
         model.vocab_size + model.hidden_size, block_elements_llama_cpp(model),
