@@ -29,6 +29,7 @@ from .scenarios import (
     counted_pass,
     formats_of,
     in_order,
+    packings_of,
     scenario_of,
     sees,
     told_of,
@@ -108,6 +109,8 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
             answer["image_reason"] = almanac.value(query, {"id": (best or told[0])["engine_id"]})
     if passed and use.phase_id == INFERENCE:
         answer["input"] = {name: passed[name] for name in ("input", "is_one_size", "program", "note")}
+    if packed := packings_of(almanac, model.model_id, [row for row in told if row["total_bytes"]]):
+        answer["packed"] = packed
     if verdict is None:
         # (the reason of most formats: that one engine cannot load it says nothing of the others)
         reasons = Counter(row["unknown_reason"] for row in told if row["unknown_reason"]).most_common(1)

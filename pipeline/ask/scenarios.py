@@ -151,6 +151,16 @@ def sees(almanac: Almanac, model_id: str) -> bool | None:
     return rows[0]["has_counted_tower"] if rows else None
 
 
+def packings_of(almanac: Almanac, model_id: str, told: list[Row]) -> list[Row]:
+    """How makers of repositories pack the model in the formats that are told, where that is not all of it in the format."""
+    place = almanac.value("SELECT min(schema_name) FROM duckdb_tables() WHERE table_name = 'model_packing'")
+    if place is None:
+        return []  # (a file from before there was such a table)
+    rows = almanac.rows(f"SELECT dtype_id, note FROM {place}.model_packing WHERE model_id = $id", {"id": model_id})
+    shown = {row["dtype_id"] for row in told}
+    return sorted((row for row in rows if row["dtype_id"] in shown), key=lambda row: row["dtype_id"])
+
+
 def counted_pass(almanac: Almanac, model: Model) -> Row | None:
     """What is to know of a model whose forward pass was counted whole."""
     if not almanac.value("SELECT count(*) FROM duckdb_tables() WHERE table_name = 'forward_pass'"):

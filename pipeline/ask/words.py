@@ -107,6 +107,8 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
             page.say(f"{format_name(row['dtype_id'])} in {engine_name(row)}: {row['unknown_reason']}", "dim", "  ")
         if said := counted_with(answer):
             page.say(said, "dim")
+        for packed in answer.get("packed", ()):
+            page.say(_packed(packed), "dim")
         reached = [row for row in known if row["max_context_tokens"] and not row["model_context_tokens"]]
         if reached and use["phase_id"] == "inference":
             page.say(
@@ -334,6 +336,11 @@ def cards(card: dict[str, Any]) -> str:
     if card["gpu_id"] is None:
         return card["name"]
     return f"{card['count']} × {card['name']}" if card["count"] > 1 else f"one {card['name']}"
+
+
+def _packed(packed: dict[str, Any]) -> str:
+    """That a format is counted as repositories of such a model hold it."""
+    return f"{packed['dtype_id']} is counted as repositories of such models hold it: {packed['note']}."
 
 
 def _unpacked(answer: dict[str, Any]) -> str:

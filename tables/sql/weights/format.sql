@@ -49,3 +49,14 @@ QUALIFY row_number() OVER (
     PARTITION BY rule.dtype_id, kinds.model_type, kinds.has_experts, kinds.operator, kinds.tensor_class, kinds.role
     ORDER BY rank DESC
 ) = 1;
+
+-- Of which models that is so, in which formats, and how: what people are told beside the figures.
+CREATE OR REPLACE TABLE model_packing AS
+SELECT model.model_id, rule.dtype_id, string_agg(DISTINCT rule.note, '; ' ORDER BY rule.note) AS note
+FROM model
+JOIN (SELECT DISTINCT model_id, bool_or(operator = 'expert') OVER (PARTITION BY model_id) AS has_experts FROM tensor)
+    AS held USING (model_id)
+JOIN weight_format AS rule
+    ON list_contains(string_split(rule.model_types, ' '), model.model_type)
+    AND coalesce(rule.has_experts = held.has_experts, true) AND rule.dtype_id IS DISTINCT FROM model.stored_format
+GROUP BY ALL;
