@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .almanac import Almanac
+from . import training_words
+from .almanac import Almanac, Row
 from .input_words import TRAINED_ON_TEXT
 from .page import Page
 from .problems import Wrong
@@ -13,6 +14,12 @@ from .scenarios import sees
 from .shared import check_cards
 from .words import format_name, gib_of
 
+_ARGUMENTS = (
+    "phase_id := $phase, dtype_id := $dtype, context_tokens := $context, sequences := $sequences, lora_rank := $rank, program := $program, "
+    "program_version := $version, gpu_count := $count, sharding := $sharding, engine_id := $engine, offload := $offload, "
+    "checkpointing := $checkpointing, optimizer_id := $optimizer"
+)
+_MORE_CARDS = (2, 4, 8)  # that are tried where one does not hold it
 _SAID = {"fits": "Yes", "tight": "Barely", "no": "No"}
 _PHASES = {"lora": "by LoRA", "qlora": "by QLoRA", "full-finetune": "of all weights", "pretrain": "from scratch"}
 
@@ -52,13 +59,7 @@ def preferred(
         "generator": generator,
     }
     check_cards(use, card.count)
-    (row,) = almanac.rows(
-        "FROM preference_fits_on($card, $objective, $model, phase_id := $phase, dtype_id := $dtype, context_tokens := $context, "
-        "sequences := $sequences, lora_rank := $rank, program := $program, program_version := $version, gpu_count := $count, "
-        "sharding := $sharding, engine_id := $engine, offload := $offload, checkpointing := $checkpointing, optimizer_id := $optimizer, "
-        "generator := $generator)",
-        asked,
-    )
+    row = _fits(almanac, asked)
     (rule,) = almanac.rows("SELECT DISTINCT name, rows_each FROM objective WHERE objective_id = $objective", {"objective": objective})  # fmt: skip
     return {
         "model": model.shown,
@@ -68,10 +69,59 @@ def preferred(
         "preferred": row,
         "card": card.name,
         "verdict": row["verdict"],
-        "helps": [],
+        "choices": _chosen(almanac, asked) if row["verdict"] else None,
+        "helps": _helps(almanac, asked) if row["verdict"] in ("no", "tight") else [],
         "commands": [],
         "reason": row["unknown_reason"],
     }
+
+
+def _fits(almanac: Almanac, asked: Row) -> Row:
+    (row,) = almanac.rows(
+        f"FROM preference_fits_on($card, $objective, $model, {_ARGUMENTS}, generator := $generator)", asked
+    )
+    return row
+
+
+def _chosen(almanac: Almanac, asked: Row) -> Row:
+    """What the question does not say, as the objective's program has it."""
+    given = {name: value for name, value in asked.items() if name not in ("card", "generator")}
+    (row,) = almanac.rows(f"FROM preference_of($objective, $model, {_ARGUMENTS})", given)
+    query = "SELECT any_value(name) FROM optimizer WHERE optimizer_id = $id"
+    names = ("checkpointing", "precision", "optimizer_id", "lora_rank", "lora_targets", "sequences", "program")
+    optimizer = almanac.value(query, {"id": row["optimizer_id"]})
+    return {name: row[name] for name in names} | {"optimizer": optimizer}
+
+
+def _helps(almanac: Almanac, asked: Row) -> list[Row]:
+    """What makes it fit: one pair at a time, a packed base, both; else more cards that share it."""
+    alone, packed = {"sequences": 1}, {"phase": "qlora", "dtype": None}
+    ways: list[tuple[str, Row]] = []
+    if asked["sequences"] != 1:
+        ways.append(("--batch 1", alone))
+    if asked["phase"] == "lora" and asked["dtype"] is None:
+        ways.append(("--phase qlora", packed))
+        ways.append(("--phase qlora --batch 1", packed | alone))
+    found: list[Row] = []
+    for options, way in ways:
+        # (what one word of it does alone is not told of both)
+        if options.count("--") == 1 or not found:
+            found += _tried(almanac, asked | way, options)
+    if found or asked["generator"] is not None or asked["sharding"] not in (None, "ddp"):
+        return found
+    for count in (n for n in _MORE_CARDS if n > asked["count"]):
+        way = {"count": count, "sharding": "zero3", "engine": "deepspeed", "sequences": 1}
+        if found := _tried(almanac, asked | way, f"--gpu {count}x{asked['card']} --sharding zero3 --batch 1"):
+            break
+    return found
+
+
+def _tried(almanac: Almanac, asked: Row, options: str) -> list[Row]:
+    row = _fits(almanac, asked)
+    if row["verdict"] not in ("fits", "multi-gpu"):
+        return []
+    told = {name: row[name] for name in ("phase_id", "dtype_id", "sequences", "gpu_count", "total_bytes", "error_band")}
+    return [{"help": "options", "options": options, **told}]
 
 
 def say(answer: dict[str, Any], page: Page) -> None:
@@ -99,8 +149,20 @@ def say(answer: dict[str, Any], page: Page) -> None:
     if row["verdict_reason"]:
         page.say(f"- {row['verdict_reason']}")
     page.say(f"- holds for {row['holds_for']}")
+    if choices := answer.get("choices"):
+        named = {"best": choices, "use": {"program": choices["program"], "sequences": choices["sequences"]}}
+        page.say(f"- {training_words.chosen(named | {'optimizer': choices['optimizer'], 'many': many})}")
     if answer["is_text_alone"]:
         page.say(f"- {TRAINED_ON_TEXT}")
+    if answer["helps"]:
+        page.gap()
+        page.say("What helps:")
+        for help_ in answer["helps"]:
+            on_each = " on each" if help_["gpu_count"] > 1 else ""
+            page.say(
+                f"- {help_['options']}: it fits in {format_name(help_['dtype_id'])}, {gib_of(help_['total_bytes'])} GiB{on_each}.",
+                indent="  ",
+            )
     if row["engine_setting"] and answer["verdict"] != "no":
         page.gap()
         page.verbatim(row["engine_setting"])
