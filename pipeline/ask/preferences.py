@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from . import training_words
@@ -10,7 +12,7 @@ from .input_words import TRAINED_ON_TEXT
 from .page import Page
 from .problems import Wrong
 from .question import Card, Model, Use
-from .scenarios import sees
+from .scenarios import card_told, sees
 from .shared import check_cards
 from .words import format_name, gib_of
 
@@ -19,6 +21,11 @@ _ARGUMENTS = (
     "program_version := $version, gpu_count := $count, sharding := $sharding, engine_id := $engine, offload := $offload, "
     "checkpointing := $checkpointing, optimizer_id := $optimizer"
 )
+_CHOICES = (
+    "checkpointing", "precision", "optimizer_id", "lora_rank", "lora_targets", "sequences", "program", "engine_id", "sharding",
+    "tensor_parallel", "pipeline_parallel", "context_parallel",
+)  # fmt: skip
+_SHARED = (("zero2", "deepspeed"), ("zero3", "deepspeed"))  # ways that a plan tries
 _MORE_CARDS = (2, 4, 8)  # that are tried where one does not hold it
 _SAID = {"fits": "Yes", "tight": "Barely", "no": "No"}
 _PHASES = {"lora": "by LoRA", "qlora": "by QLoRA", "full-finetune": "of all weights", "pretrain": "from scratch"}
@@ -38,7 +45,27 @@ def preferred(
     almanac: Almanac, model: Model, card: Card, use: Use, objective: str, generator: str | None
 ) -> dict[str, Any]:
     """What a step of it holds on a card, by the defaults of the objective's program where the question says nothing."""
-    asked = {
+    check_cards(use, card.count)
+    asked = _asked(model, card, use, objective, generator)
+    row = _fits(almanac, asked)
+    (rule,) = almanac.rows("SELECT DISTINCT name, rows_each FROM objective WHERE objective_id = $objective", {"objective": objective})  # fmt: skip
+    return {
+        "model": model.shown,
+        "objective": rule["name"],
+        "rows_each": rule["rows_each"],
+        "is_text_alone": sees(almanac, model.model_id) is not None,
+        "preferred": row,
+        "card": card.name,
+        "verdict": row["verdict"],
+        "choices": _chosen(almanac, asked) if row["verdict"] else None,
+        "helps": _helps(almanac, asked) if row["verdict"] in ("no", "tight") else [],
+        "commands": [],
+        "reason": row["unknown_reason"],
+    }
+
+
+def _asked(model: Model, card: Card, use: Use, objective: str, generator: str | None) -> Row:
+    return {
         "card": card.gpu_id,
         "objective": objective,
         "model": model.model_id,
@@ -58,22 +85,65 @@ def preferred(
         "optimizer": use.optimizer_id,
         "generator": generator,
     }
-    check_cards(use, card.count)
-    row = _fits(almanac, asked)
-    (rule,) = almanac.rows("SELECT DISTINCT name, rows_each FROM objective WHERE objective_id = $objective", {"objective": objective})  # fmt: skip
-    return {
-        "model": model.shown,
-        "objective": rule["name"],
-        "rows_each": rule["rows_each"],
-        "is_text_alone": sees(almanac, model.model_id) is not None,
-        "preferred": row,
-        "card": card.name,
-        "verdict": row["verdict"],
-        "choices": _chosen(almanac, asked) if row["verdict"] else None,
-        "helps": _helps(almanac, asked) if row["verdict"] in ("no", "tight") else [],
-        "commands": [],
-        "reason": row["unknown_reason"],
-    }
+
+
+def planned(almanac: Almanac, model: Model, cards: Iterable[Card], use: Use, objective: str) -> dict[str, Any]:
+    """On how many cards of each kind it fits: one, else the fewest of each way to share it (ZeRO-2, ZeRO-3), or of the one that is said."""
+    (rule,) = almanac.rows("SELECT DISTINCT name, rows_each FROM objective WHERE objective_id = $id", {"id": objective})
+    said = [(use.sharding, use.sharding_engine_id)] if use.sharding else None
+    told = []
+    for card in cards:
+        asked = _asked(model, replace(card, count=1), use, objective, None)
+        rows = [_plan(almanac, asked)] if said is None or use.shares_alone else []
+        if not any(_holds(row) for row in rows):
+            rows += [_fewest(almanac, asked, *way) for way in said or _SHARED]
+        held = sorted(filter(_holds, rows), key=lambda row: (row["gpu_count"], row["total_bytes"]))
+        is_known = any(row["verdict"] for row in rows)
+        told.append(
+            {
+                "card": card_told(card, card.count),
+                "verdict": "fits" if held else "no" if is_known else None,
+                "plans": held,
+                "most": max(row["gpu_count"] or 0 for row in rows),
+                "reason": None if is_known else rows[0]["unknown_reason"],
+                "serving": [],
+            }
+        )
+    return {"model": model.shown, "use": vars(use), "objective": rule["name"], "rows": _rows(rule), "cards": told}
+
+
+def _fewest(almanac: Almanac, asked: Row, sharding: str, engine: str | None) -> Row:
+    """The fewest cards that share it so, else the most that were tried."""
+    for count in _MORE_CARDS:
+        row = _plan(almanac, asked | {"count": count, "sharding": sharding, "engine": engine})
+        if _holds(row) or row["verdict"] is None:
+            break
+    return row
+
+
+def _plan(almanac: Almanac, asked: Row) -> Row:
+    """How so many cards share it, and what each holds."""
+    row, chosen = _fits(almanac, asked), _chosen(almanac, asked)
+    names = (
+        "gpu_count",
+        "context_tokens",
+        "sequences",
+        "total_bytes",
+        "error_band",
+        "capacity_bytes",
+        "headroom_bytes",
+    )
+    told = {name: row[name] for name in (*names, "verdict", "holds_for", "unknown_reason")}
+    names = ("engine_id", "sharding", "tensor_parallel", "pipeline_parallel", "context_parallel", "checkpointing")
+    return told | {"format": row["dtype_id"]} | {name: chosen[name] for name in names}
+
+
+def _holds(row: Row) -> bool:
+    return row["verdict"] in ("fits", "multi-gpu")
+
+
+def _rows(rule: Row) -> str:
+    return "pairs" if rule["rows_each"] > 1 else "answers"
 
 
 def _fits(almanac: Almanac, asked: Row) -> Row:
@@ -88,9 +158,7 @@ def _chosen(almanac: Almanac, asked: Row) -> Row:
     given = {name: value for name, value in asked.items() if name not in ("card", "generator")}
     (row,) = almanac.rows(f"FROM preference_of($objective, $model, {_ARGUMENTS})", given)
     query = "SELECT any_value(name) FROM optimizer WHERE optimizer_id = $id"
-    names = ("checkpointing", "precision", "optimizer_id", "lora_rank", "lora_targets", "sequences", "program")
-    optimizer = almanac.value(query, {"id": row["optimizer_id"]})
-    return {name: row[name] for name in names} | {"optimizer": optimizer}
+    return {name: row[name] for name in _CHOICES} | {"optimizer": almanac.value(query, {"id": row["optimizer_id"]})}
 
 
 def _helps(almanac: Almanac, asked: Row) -> list[Row]:
@@ -118,7 +186,7 @@ def _helps(almanac: Almanac, asked: Row) -> list[Row]:
 
 def _tried(almanac: Almanac, asked: Row, options: str) -> list[Row]:
     row = _fits(almanac, asked)
-    if row["verdict"] not in ("fits", "multi-gpu"):
+    if not _holds(row):
         return []
     told = {name: row[name] for name in ("phase_id", "dtype_id", "sequences", "gpu_count", "total_bytes", "error_band")}
     return [{"help": "options", "options": options, **told}]
@@ -132,7 +200,7 @@ def say(answer: dict[str, Any], page: Page) -> None:
         return
     each = " on each" if row["gpu_count"] > 1 else ""
     alone = ", of text alone" if answer["is_text_alone"] else ""
-    many = "pairs" if answer["rows_each"] > 1 else "answers"
+    many = _rows(answer)
     is_tight = answer["verdict"] == "tight"
     less = f", which leaves less than its error margin of {100 * row['error_band']:.0f} %" if is_tight else ""
     page.say(

@@ -95,3 +95,30 @@ def test_what_does_not_fit_says_what_does(ask_json, ask, macro):
         (row,) = macro(f"{query}, phase_id := '{phase}'{one})", m=SMALL)
         assert row["verdict"] == "fits" and row["total_bytes"] == each["total_bytes"]
     assert f"- {told['helps'][0]['options']}: it fits" in words(ask(*asked))
+
+
+def test_a_plan_says_on_how_many_cards_it_fits(ask_json, ask, macro):
+    one = ask_json("plan", SMALL, "--gpu", "h100-sxm", "--objective", "dpo")["cards"][0]
+    assert [plan["gpu_count"] for plan in one["plans"]] == [1] and one["verdict"] == "fits"
+    asked = (
+        "plan",
+        SMALL,
+        "--gpu",
+        "rtx-3060-12gb",
+        "--objective",
+        "dpo",
+        "--phase",
+        "full-finetune",
+        "--batch",
+        1,
+        "--sharding",
+        "zero3",
+    )
+    (plan,) = ask_json(*asked)["cards"][0]["plans"]
+    query = (
+        "FROM preference_fits_on('rtx-3060-12gb', 'dpo', $m, phase_id := 'full-finetune', sequences := 1, sharding := 'zero3', "
+        "engine_id := 'deepspeed', gpu_count := $n)"
+    )
+    (row,) = macro(query, m=SMALL, n=plan["gpu_count"])
+    assert plan["total_bytes"] == row["total_bytes"] and plan["sharding"] == "zero3"
+    assert f"{plan['gpu_count']} × GeForce RTX 3060" in words(ask(*asked)) and "(DPO)" in words(ask(*asked))

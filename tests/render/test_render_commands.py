@@ -52,7 +52,9 @@ def test_what_is_packed_already_is_not_packed_again_but_its_original_is(original
     assert all("--hf-path mlx-community" not in row["command"] for row in said.values())
     assert ("mlx-lm" in said) == (original is not None)
     if original:
-        assert f"mlx_lm.convert --hf-path {original} " in said["mlx-lm"]["command"] and said["mlx-lm"]["model"] == original
+        assert (
+            f"mlx_lm.convert --hf-path {original} " in said["mlx-lm"]["command"] and said["mlx-lm"]["model"] == original
+        )
 
 
 def test_what_makers_leave_in_16_bits_is_read_from_the_file():
