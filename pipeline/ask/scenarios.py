@@ -87,6 +87,8 @@ def scenario_of(model: Model, use: Use, dtype: str | None, engine: str | None, c
     return row | {name: value for name, value in given.items() if value is not None}
 
 
+_FORMATS_OF = {"mlx-vlm": "mlx-lm"}  # engines that are the usual one of no format, and whose formats they run
+
 Format = tuple[str | None, str | None]
 
 
@@ -109,6 +111,7 @@ def formats_of(almanac: Almanac, model: Model, card: Card, use: Use, *, every: b
     if use.program is not None and not use.is_training:
         # the engine of an old version has the formats of its successor
         names = (use.engine_id, str(use.engine_id).partition("-0.")[0], str(use.engine_id).partition("-4.")[0])
+        names += (_FORMATS_OF.get(str(use.engine_id)),)
         served = {(dtype, use.engine_id): None for dtype, engine in known if engine == "vllm"}
         # (SGLang is the engine of no format: it serves those that vLLM does, or says why not)
         known = {(dtype, use.engine_id): None for dtype, engine in known if engine in names} or served
@@ -170,7 +173,7 @@ def counted_pass(almanac: Almanac, model: Model) -> Row | None:
 
 def _is_here(one: tuple[str, str | None], card: Card) -> bool:
     """What is for Apple's chips is told of them alone."""
-    return card.vendor == "apple" or not (one[0].startswith("mlx-") or one[1] == "mlx-lm")
+    return card.vendor == "apple" or not (one[0].startswith("mlx-") or one[1] in ("mlx-lm", "mlx-vlm"))
 
 
 def in_order(rows: list[Row], main: list[Format]) -> list[Row]:

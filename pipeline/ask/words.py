@@ -26,6 +26,7 @@ ENGINES = {
     "vllm": "vLLM",
     "transformers": "Transformers",
     "mlx-lm": "MLX",
+    "mlx-vlm": "MLX-VLM",
     "sglang": "SGLang",
     "deepspeed": "DeepSpeed",
 }

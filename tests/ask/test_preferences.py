@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.few import LARGE, SMALL
+from tests.few import LARGE, SMALL, TEXT
 
 SAID = ("fits", SMALL, "--gpu", "h100-sxm", "--objective")
 
@@ -100,25 +100,13 @@ def test_what_does_not_fit_says_what_does(ask_json, ask, macro):
 def test_a_plan_says_on_how_many_cards_it_fits(ask_json, ask, macro):
     one = ask_json("plan", SMALL, "--gpu", "h100-sxm", "--objective", "dpo")["cards"][0]
     assert [plan["gpu_count"] for plan in one["plans"]] == [1] and one["verdict"] == "fits"
-    asked = (
-        "plan",
-        SMALL,
-        "--gpu",
-        "rtx-3060-12gb",
-        "--objective",
-        "dpo",
-        "--phase",
-        "full-finetune",
-        "--batch",
-        1,
-        "--sharding",
-        "zero3",
-    )
+    asked = ("plan", TEXT, "--gpu", "rtx-4090", "--objective", "dpo", "--batch", 1, "--sharding", "zero3")
     (plan,) = ask_json(*asked)["cards"][0]["plans"]
     query = (
-        "FROM preference_fits_on('rtx-3060-12gb', 'dpo', $m, phase_id := 'full-finetune', sequences := 1, sharding := 'zero3', "
+        "FROM preference_fits_on('rtx-4090', 'dpo', $m, phase_id := 'lora', sequences := 1, sharding := 'zero3', "
         "engine_id := 'deepspeed', gpu_count := $n)"
     )
-    (row,) = macro(query, m=SMALL, n=plan["gpu_count"])
-    assert plan["total_bytes"] == row["total_bytes"] and plan["sharding"] == "zero3"
-    assert f"{plan['gpu_count']} × GeForce RTX 3060" in words(ask(*asked)) and "(DPO)" in words(ask(*asked))
+    (row,) = macro(query, m=TEXT, n=plan["gpu_count"])
+    assert plan["total_bytes"] == row["total_bytes"] and (plan["sharding"], row["verdict"]) == ("zero3", "multi-gpu")
+    said = words(ask(*asked))
+    assert f"{plan['gpu_count']} × GeForce RTX 4090: {TEXT} can be fine-tuned by LoRA (DPO)" in said

@@ -12,7 +12,8 @@ CREATE OR REPLACE MACRO format_rank(operator, tensor_class, role) AS
 CREATE OR REPLACE TEMP TABLE element_format AS
 WITH kinds AS (SELECT DISTINCT operator, tensor_class, role FROM tensor)
 SELECT
-    rule.dtype_id, kinds.operator, kinds.tensor_class, kinds.role, rule.element_bits, rule.row_bits, rule.group_elements,
+    rule.dtype_id, kinds.operator, kinds.tensor_class, kinds.role, rule.element_bits, rule.row_bits,
+    rule.group_elements,
     format_rank(rule.operator, rule.tensor_class, rule.role) AS rank
 FROM kinds
 JOIN weight_format AS rule

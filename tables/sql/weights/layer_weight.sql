@@ -25,7 +25,8 @@ WITH held AS (
 body AS MATERIALIZED (
     -- (experts that were published in MXFP4 stay in it whatever the mix of the rest)
     SELECT tensor.*, iif(held.is_kept AND tensor.operator = 'expert' AND starts_with(held.dtype_id, 'gguf-'),
-            'gguf-mxfp4', held.dtype_id) AS dtype_id, held.asked_dtype_id, held.model_type, held.made_in, held.blocks, held.kv_group, held.experts,
+            'gguf-mxfp4', held.dtype_id) AS dtype_id, held.asked_dtype_id, held.model_type, held.made_in, held.blocks,
+        held.kv_group, held.experts,
         row_number() OVER () AS tensor_number,
         tensor.element_count // tensor.layer_count AS elements,
         gguf_category(tensor.tensor_class, tensor.role, tensor.operator, held.is_head_tied) AS category
