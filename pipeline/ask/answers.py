@@ -18,7 +18,7 @@ from . import pictures, shared
 from .almanac import Almanac, Row
 from .helps import commands_of, helps_of, smaller_of
 from .problems import DOES_NOT, FITS, UNKNOWN, Wrong
-from .question import INFERENCE, Card, Model, Use
+from .question import INFERENCE, Card, Model, Use, of_larger
 from .scenarios import (
     SMALL_CACHE,
     USUAL,
@@ -29,6 +29,7 @@ from .scenarios import (
     counted_pass,
     formats_of,
     in_order,
+    packings_of,
     scenario_of,
     sees,
     told_of,
@@ -108,6 +109,8 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
             answer["image_reason"] = almanac.value(query, {"id": (best or told[0])["engine_id"]})
     if passed and use.phase_id == INFERENCE:
         answer["input"] = {name: passed[name] for name in ("input", "is_one_size", "program", "note")}
+    if packed := packings_of(almanac, model.model_id, [row for row in told if row["total_bytes"]]):
+        answer["packed"] = packed
     if verdict is None:
         # (the reason of most formats: that one engine cannot load it says nothing of the others)
         reasons = Counter(row["unknown_reason"] for row in told if row["unknown_reason"]).most_common(1)
@@ -131,6 +134,8 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
         answer["counted"] = counted
     if verdict != "fits":
         answer["helps"] = helps_of(almanac, model, card, use, rows, told, count, smaller)
+        asked = [scenario_of(model, use, d, e, count) for d, e in main]
+        answer["helps"] = [*_of_its_name(almanac, model, card, use, asked), *answer["helps"]]
     # (commands share cards by tensor parallelism alone, and say no share: the settings do)
     if verdict == "fits" and not use.is_training and not (is_divided or use.share or use.max_num_seqs):
         whole = [row for row in told if row["engine_id"] not in CARDS or (row.get("pipeline_parallel") or 1) == 1]
@@ -138,6 +143,15 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
             almanac, model, card, whole, count, with_images=bool(use.images), program=use.program
         )
     return answer
+
+
+def _of_its_name(almanac: Almanac, model: Model, card: Card, use: Use, asked: list[Row]) -> list[dict[str, Any]]:
+    """Of cards that go by one name, the one with least memory that holds the model."""
+    for larger in of_larger(almanac, card) if card.free_bytes is None else []:
+        verdict, best = best_of(answered(almanac, asked, larger, use, **beyond_of(model, use)))
+        if verdict == "fits" and best:
+            return [{"help": "larger", "gpu_id": larger.gpu_id, "name": larger.name, **best}]
+    return []
 
 
 def _in_stages(

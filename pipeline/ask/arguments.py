@@ -90,34 +90,14 @@ def add(commands: Any) -> None:
         metavar="MODEL",
         help="a smaller model that drafts tokens for it (speculative decoding), on the same card; mtp: its own prediction layers",
     )
-    fits.add_argument(
-        "--objective",
-        type=_name,
-        metavar="O",
-        help="a training on preferences: dpo, orpo, kto, reward or grpo, as TRL does it (default phase: lora; --batch counts pairs)",
-    )
+    _add_objective(fits)
     fits.add_argument(
         "--generator",
         type=_name,
         metavar="G",
         help="of grpo, what generates its answers: vllm-colocate on the same card, vllm-server on others (default: Transformers)",
     )
-    fits.add_argument(
-        "--tensor-parallel",
-        "--tensor-parallel-size",
-        dest="tensor_parallel",
-        type=_count("--tensor-parallel", _MOST_CARDS),
-        metavar="N",
-        help="cards that divide each layer: vLLM and SGLang (default: all; with --pipeline-parallel those of a stage)",
-    )
-    fits.add_argument(
-        "--pipeline-parallel",
-        "--pipeline-parallel-size",
-        dest="pipeline_parallel",
-        type=_count("--pipeline-parallel", _MOST_CARDS),
-        metavar="N",
-        help="stages of layers, one after the other on other cards: vLLM and SGLang (default: 1, or where heads do not divide by the cards)",
-    )
+    _add_division(fits, "vLLM and SGLang")
     fits.add_argument(
         "--share",
         "--gpu-memory-utilization",
@@ -188,6 +168,8 @@ def add(commands: Any) -> None:
     )
     _add_card(plan, is_several=True)
     _add_use(plan)
+    _add_objective(plan)
+    _add_division(plan, "vLLM and SGLang, and a training in Megatron")
     plan.add_argument(
         "--train-on",
         type=_data,
@@ -287,6 +269,34 @@ def _add_use(command: argparse.ArgumentParser) -> None:
         choices=OFFLOADS,
         default=None,
         help="with --sharding: what waits in the computer's memory, optimizer (zero1, zero2, zero3) or all (zero3, fsdp2)",
+    )
+
+
+def _add_objective(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--objective",
+        type=_name,
+        metavar="O",
+        help="a training on preferences: dpo, orpo, kto, reward or grpo, as TRL does it (default phase: lora; --batch counts pairs)",
+    )
+
+
+def _add_division(command: argparse.ArgumentParser, programs: str) -> None:
+    command.add_argument(
+        "--tensor-parallel",
+        "--tensor-parallel-size",
+        dest="tensor_parallel",
+        type=_count("--tensor-parallel", _MOST_CARDS),
+        metavar="N",
+        help=f"cards that divide each layer: {programs} (default: all; with --pipeline-parallel those of a stage)",
+    )
+    command.add_argument(
+        "--pipeline-parallel",
+        "--pipeline-parallel-size",
+        dest="pipeline_parallel",
+        type=_count("--pipeline-parallel", _MOST_CARDS),
+        metavar="N",
+        help=f"stages of layers, one after the other on other cards: {programs} (default: 1, or where heads do not divide by the cards)",
     )
 
 

@@ -130,8 +130,16 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
                 raise Wrong("--train-on is of a training: --phase lora, qlora, full-finetune or pretrain")
             if asked.train_on and (use.program or use.sharding or use.offload):
                 raise Wrong("--train-on takes the quickest way of all: without --program, --sharding and --offload")
+            if asked.train_on and (asked.objective or use.tensor_parallel or use.pipeline_parallel):
+                raise Wrong("--train-on takes the quickest way of all: without --objective and --tensor-parallel")
             work = question.Work(*asked.train_on, asked.days, asked.price) if asked.train_on else None
-            answer = plans.plan(almanac, model, cards, use, asked.limit, work)
+            if asked.objective:
+                if is_config or adapter:
+                    raise Wrong("--objective is asked of models of the almanac")
+                objective = preferences.objective_of(almanac, asked.objective)
+                answer = preferences.planned(almanac, model, cards, use, objective)
+            else:
+                answer = plans.plan(almanac, model, cards, use, asked.limit, work)
             status = min((answers.STATUS[each["verdict"]] for each in answer["cards"]), default=FITS)
             plan_words.plan(answer, page)
         elif asked.command == "what":
@@ -352,12 +360,15 @@ def _said_of_server(
 
     tensor, pipeline = getattr(asked, "tensor_parallel", None), getattr(asked, "pipeline_parallel", None)
     share, most = getattr(asked, "share", None), getattr(asked, "max_num_seqs", None)
+    is_plan = getattr(asked, "command", None) == "plan"
     is_alone = any(getattr(asked, name, None) for name in ("draft", "objective", "log"))
     flag = "--tensor-parallel" if tensor else "--pipeline-parallel"
-    if (tensor or pipeline) and (is_made or is_alone or "+" in (asked.gpu or "")):
+    if (tensor or pipeline) and (is_made or is_alone or any("+" in name for name in _named_cards(asked))):
         raise Wrong(
             f"{flag} is of a model that writes text on cards of one kind: without --draft, --objective and --log"
         )
+    if (tensor or pipeline) and is_plan and phase != "inference":
+        return {"tensor_parallel": tensor, "pipeline_parallel": pipeline}
     if (tensor or pipeline) and phase != "inference":
         raise Wrong(
             f"{flag} is of a server; how cards share a training is --sharding: {', '.join(shared.KNOWN)} (tp: every layer divided among all cards)"
@@ -378,6 +389,12 @@ def _said_of_server(
     if most and most < (asked.users or 1):
         raise Wrong(f"--users {asked.users} are more than --max-num-seqs {most}: so many run at once")
     return {"tensor_parallel": tensor, "pipeline_parallel": pipeline, "share": share, "max_num_seqs": most}
+
+
+def _named_cards(asked: argparse.Namespace) -> list[str]:
+    """--gpu, which a plan may have several times."""
+    named = getattr(asked, "gpu", None) or []
+    return [named] if isinstance(named, str) else named
 
 
 def _made(asked: argparse.Namespace) -> dict[str, Any]:

@@ -15,6 +15,7 @@ def plan(answer: dict[str, Any], page: Page) -> None:
     for each in answer["cards"] if "work" in answer else ():
         page.gap()
         _timed(answer, each, page)
+    how = PHASES[use["phase_id"]] + (f" ({answer['objective']})" if "objective" in answer else "")
     for each in () if "work" in answer else answer["cards"]:
         card, plans = each["card"], each["plans"]
         page.gap()
@@ -23,22 +24,29 @@ def plan(answer: dict[str, Any], page: Page) -> None:
             continue
         if each["verdict"] == "no":
             page.say(
-                f"No: {answer['model']} cannot {PHASES[use['phase_id']]} on {each['most']} × {card['name']}, the most that is worked out.",
+                f"No: {answer['model']} cannot {how} on {each['most']} × {card['name']}, the most that is worked out.",
                 "bold",
             )
             continue
         first = plans[0]
         barely = " barely, without a margin" if each["verdict"] == "tight" else ""
         page.say(
-            f"{first['gpu_count']} × {card['name']}{barely}: {answer['model']} can {PHASES[use['phase_id']]} "
+            f"{first['gpu_count']} × {card['name']}{barely}: {answer['model']} can {how} "
             f"at {first['context_tokens']:,} tokens{contexts.said(first.get('own_context'), first['context_tokens'])}, "
             f"{gib_of(first['total_bytes'])} of {gib_of(first['capacity_bytes'])} GiB on each.",
             "bold",
         )
-        if use.get("program") and first.get("holds_for"):
+        if (use.get("program") or "objective" in answer) and first.get("holds_for"):
             page.say(f"Holds for {first['holds_for']}; what was not said is its own default.")
-        if "dtype_id" not in first and (how := shared.said(first)):
-            page.say(how)
+        if "objective" in answer:
+            page.say(
+                f"In {format_name(first['format'])}, {first['sequences']:,} {answer['rows']} at once on each card."
+            )
+        if "dtype_id" not in first and (sharing := shared.said(first)):
+            page.say(sharing)
+        if "dtype_id" in first and "tensor_parallel" in first:
+            tensor, stages = first["tensor_parallel"], first["pipeline_parallel"]
+            page.say(f"Started with --tensor-parallel-size {tensor} --pipeline-parallel-size {stages}.")
         page.gap()
         if "dtype_id" in first:
             heads = ("format", "runs in", "cards", "needs, each", "longest context")

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from . import contexts
 from .almanac import Almanac, Row
+from .problems import Wrong
 from .question import Card, Model, Use, Work
 from .scenarios import answered, card_told, formats_of, scenario_of, told_of
+
+COUNTS = (1, 2, 4, 8, 16, 32, 64)  # of a machine, and of servers of 8
+FLAGS = {"tensor_parallel": "--tensor-parallel", "pipeline_parallel": "--pipeline-parallel"}
 
 
 def plan(
@@ -102,16 +107,45 @@ def _plans(almanac: Almanac, model: Model, card: Card, use: Use) -> list[Row]:
     more = "".join(f", {name} := ${name}" for name in given)
     if use.program and use.sequences is None:  # the macro's own default is one, a program's is what it says
         more += ", sequences := NULL"
-    return almanac.rows(
+    rows = almanac.rows(
         f"FROM plans_for($gpu, $model, phase_id := $phase{more}) ORDER BY plan_rank NULLS LAST",
         {"gpu": card.gpu_id, "model": model.model_id, "phase": use.phase_id, **given},
     )
+    said = {"tensor_parallel": use.tensor_parallel, "pipeline_parallel": use.pipeline_parallel}
+    asked = {name: number for name, number in said.items() if number}
+    found = [row for row in rows if all(row[name] == number for name, number in asked.items())]
+    if asked and not found:
+        raise Wrong(
+            f"No way that is worked out has {' and '.join(f'{FLAGS[name]} {n}' for name, n in asked.items())}: {_degrees(rows)}"
+        )
+    return found
+
+
+def _degrees(rows: list[Row]) -> str:
+    """What degrees there are."""
+    known = {name: sorted({row[name] for row in rows if row[name]}) for name in FLAGS}
+    return ", ".join(f"{FLAGS[name]} {', '.join(map(str, numbers))}" for name, numbers in known.items() if numbers)
+
+
+def _divisions(use: Use) -> dict[int, Use]:
+    """How so many cards serve: by tensor parallelism alone where nobody says otherwise, else in stages of so many, or so many stages."""
+    if not (use.tensor_parallel or use.pipeline_parallel):
+        return dict.fromkeys(COUNTS, use)
+    both = (use.tensor_parallel or 1) * (use.pipeline_parallel or 1)
+    if use.tensor_parallel and use.pipeline_parallel:
+        return {both: use}
+    return {
+        both * n: replace(use, tensor_parallel=use.tensor_parallel or n, pipeline_parallel=use.pipeline_parallel or n)
+        for n in COUNTS
+        if both * n <= COUNTS[-1]
+    }
 
 
 def _inference_plans(almanac: Almanac, model: Model, card: Card, use: Use) -> list[Row]:
     """The fewest cards of each format, of what is worked out: 1 to 8 of a machine, and servers of 8."""
     main = formats_of(almanac, model, card, use, every=False)
-    by_count = {n: contexts.with_own(almanac, model, use, [card], n) for n in (1, 2, 4, 8, 16, 32, 64)}
+    is_divided = bool(use.tensor_parallel or use.pipeline_parallel)
+    by_count = {n: contexts.with_own(almanac, model, each, [card], n) for n, each in _divisions(use).items()}
     rows: list[Row] = []
     for context in dict.fromkeys(each.context_tokens for each in by_count.values()):  # rows of one question have one
         with_it = {n: each for n, each in by_count.items() if each.context_tokens == context}
@@ -128,5 +162,8 @@ def _inference_plans(almanac: Almanac, model: Model, card: Card, use: Use) -> li
     place = {d: k for k, (d, _e) in enumerate(main)}
     order = sorted(found.values(), key=lambda r: (r["gpu_count"], place.get(r["dtype_id"], 99)))
     return [
-        told_of(row) | {"unknown_reason": None, "own_context": by_count[row["gpu_count"]].own_context} for row in order
+        told_of(row)
+        | {"unknown_reason": None, "own_context": by_count[row["gpu_count"]].own_context}
+        | ({name: getattr(by_count[row["gpu_count"]], name) or 1 for name in FLAGS} if is_divided else {})
+        for row in order
     ]

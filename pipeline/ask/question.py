@@ -46,6 +46,9 @@ class Card:
     count: int = 1
     is_count_said: bool = False
     notes: tuple[str, ...] = ()  # what a person should know of it
+    larger: tuple[
+        str, ...
+    ] = ()  # others that go by the name it was asked by, each with more memory than the one before
 
     @property
     def usable_bytes(self) -> int:
@@ -236,7 +239,17 @@ def card_of(almanac: Almanac, asked: str) -> Card:
     named = [row["gpu_id"] for row in called]
     others = ", ".join(named if len(named) <= SHOWN else named[:SHOWN]) + ("" if len(named) <= SHOWN else " …")
     note = f"{visible(name)} may be {others}: asked of the one that gives least, {row['gpu_id']}."
-    return replace(_card(row, count), notes=(note,))
+    sizes = {
+        each["capacity_bytes"]: each["gpu_id"] for each in called if each["capacity_bytes"] > least["capacity_bytes"]
+    }
+    return replace(_card(row, count), notes=(note,), larger=tuple(sizes[size] for size in sorted(sizes)))
+
+
+def of_larger(almanac: Almanac, card: Card) -> list[Card]:
+    """The others that go by the name a card was asked by, the one with least memory first."""
+    rows = almanac.rows("FROM gpu WHERE list_contains($ids, gpu_id)", {"ids": list(card.larger)})
+    by_id = {row["gpu_id"]: row for row in rows}
+    return [_card(by_id[gpu_id], card.count if card.is_count_said else None) for gpu_id in card.larger]
 
 
 def _card(row: dict[str, Any], count: int | None = None) -> Card:

@@ -84,6 +84,8 @@ def scenario_of(model: Model, use: Use, dtype: str | None, engine: str | None, c
     return row | {name: value for name, value in given.items() if value is not None}
 
 
+_FORMATS_OF = {"mlx-vlm": "mlx-lm"}  # engines that are the usual one of no format, and whose formats they run
+
 Format = tuple[str | None, str | None]
 
 
@@ -106,6 +108,7 @@ def formats_of(almanac: Almanac, model: Model, card: Card, use: Use, *, every: b
     if use.program is not None and not use.is_training:
         # the engine of an old version has the formats of its successor
         names = (use.engine_id, str(use.engine_id).partition("-0.")[0], str(use.engine_id).partition("-4.")[0])
+        names += (_FORMATS_OF.get(str(use.engine_id)),)
         served = {(dtype, use.engine_id): None for dtype, engine in known if engine == "vllm"}
         # (SGLang is the engine of no format: it serves those that vLLM does, or says why not)
         known = {(dtype, use.engine_id): None for dtype, engine in known if engine in names} or served
@@ -148,6 +151,16 @@ def sees(almanac: Almanac, model_id: str) -> bool | None:
     return rows[0]["has_counted_tower"] if rows else None
 
 
+def packings_of(almanac: Almanac, model_id: str, told: list[Row]) -> list[Row]:
+    """How makers of repositories pack the model in the formats that are told, where that is not all of it in the format."""
+    place = almanac.value("SELECT min(schema_name) FROM duckdb_tables() WHERE table_name = 'model_packing'")
+    if place is None:
+        return []  # (a file from before there was such a table)
+    rows = almanac.rows(f"SELECT dtype_id, note FROM {place}.model_packing WHERE model_id = $id", {"id": model_id})
+    shown = {row["dtype_id"] for row in told}
+    return sorted((row for row in rows if row["dtype_id"] in shown), key=lambda row: row["dtype_id"])
+
+
 def counted_pass(almanac: Almanac, model: Model) -> Row | None:
     """What is to know of a model whose forward pass was counted whole."""
     if not almanac.value("SELECT count(*) FROM duckdb_tables() WHERE table_name = 'forward_pass'"):
@@ -157,7 +170,7 @@ def counted_pass(almanac: Almanac, model: Model) -> Row | None:
 
 def _is_here(one: tuple[str, str | None], card: Card) -> bool:
     """What is for Apple's chips is told of them alone."""
-    return card.vendor == "apple" or not (one[0].startswith("mlx-") or one[1] == "mlx-lm")
+    return card.vendor == "apple" or not (one[0].startswith("mlx-") or one[1] in ("mlx-lm", "mlx-vlm"))
 
 
 def in_order(rows: list[Row], main: list[Format]) -> list[Row]:

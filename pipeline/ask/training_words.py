@@ -45,7 +45,7 @@ def chosen(answer: dict[str, Any]) -> str:
     row, use = answer["best"], answer["use"]
     if not row.get("checkpointing"):
         return ""
-    precision, many = row.get("precision"), use["sequences"]
+    precision, many, rows = row.get("precision"), use["sequences"], answer.get("many", "sequences")
     optimizer = answer.get("optimizer") or row["optimizer_id"]
     if precision == "pure":  # states are as wide as what is trained
         optimizer = optimizer.replace("(fp32 states)", "(states as wide as the weights)")
@@ -55,7 +55,7 @@ def chosen(answer: dict[str, Any]) -> str:
         f"rank {row['lora_rank']} on {_TARGETS.get(row['lora_targets'], row['lora_targets'])}"
         if row["lora_rank"]
         else None,
-        "one sequence at a time" if many == 1 else f"{many:,} sequences at once",
+        f"one {rows[:-1]} at a time" if many == 1 else f"{many:,} {rows} at once",
         _RECOMPUTED.get(row["checkpointing"], row["checkpointing"]),
     ]
     told = ", ".join(filter(None, parts))

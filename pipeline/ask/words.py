@@ -26,6 +26,7 @@ ENGINES = {
     "vllm": "vLLM",
     "transformers": "Transformers",
     "mlx-lm": "MLX",
+    "mlx-vlm": "MLX-VLM",
     "sglang": "SGLang",
     "deepspeed": "DeepSpeed",
 }
@@ -107,6 +108,8 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
             page.say(f"{format_name(row['dtype_id'])} in {engine_name(row)}: {row['unknown_reason']}", "dim", "  ")
         if said := counted_with(answer):
             page.say(said, "dim")
+        for packed in answer.get("packed", ()):
+            page.say(_packed(packed), "dim")
         reached = [row for row in known if row["max_context_tokens"] and not row["model_context_tokens"]]
         if reached and use["phase_id"] == "inference":
             page.say(
@@ -283,6 +286,9 @@ def _help(told: dict[str, Any], card: dict[str, Any], use: dict[str, Any]) -> st
         return f"A shorter context: {name} holds {told['max_context_tokens']:,} tokens."
     if kind == "cache":
         return f"A cache in 8 bits (--kv q8_0): {name} fits, up to {told['max_context_tokens']:,} tokens."
+    if kind == "larger":
+        many = f", {gib_of(told['total_bytes'])} GiB on each of {told['gpu_count']}" if told["gpu_count"] > 1 else ""
+        return f"If yours is {told['name']}: it fits in {name}{many}, up to {told['max_context_tokens']:,} tokens (--gpu {told['gpu_id']})."
     if kind == "cards":
         return f"{told['gpu_count']} such cards: it fits in {name}, {gib_of(told['total_bytes'])} GiB on each."
     return f"Smaller: {visible(told['model'])} fits in {name}, up to {told['max_context_tokens']:,} tokens."
@@ -336,6 +342,11 @@ def cards(card: dict[str, Any]) -> str:
     if card["gpu_id"] is None:
         return card["name"]
     return f"{card['count']} × {card['name']}" if card["count"] > 1 else f"one {card['name']}"
+
+
+def _packed(packed: dict[str, Any]) -> str:
+    """That a format is counted as repositories of such a model hold it."""
+    return f"{packed['dtype_id']} is counted as repositories of such models hold it: {packed['note']}."
 
 
 def _unpacked(answer: dict[str, Any]) -> str:

@@ -31,7 +31,7 @@ export class Run {
         continue;
       }
       code.closest("pre").hidden = Boolean(found.never);
-      const gaps = { held: this.held, model: this.page.model, own: this.gaps }, [command, said] = this.lines[each.line];
+      const gaps = { held: this.held, model: each.item.dataset.model ?? this.page.model, own: this.gaps }, [command, said] = this.lines[each.line];
       code.textContent = fill(command, found, gaps);
       note.textContent = [found.told, fill(said, found, gaps)].filter(Boolean).join(" ");
     }

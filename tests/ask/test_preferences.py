@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.few import LARGE, SMALL
+from tests.few import LARGE, SMALL, TEXT
 
 SAID = ("fits", SMALL, "--gpu", "h100-sxm", "--objective")
 
@@ -74,3 +74,39 @@ def test_another_program_is_not_told_as_trl(ask_json):
 def test_a_generator_is_of_rewards(ask):
     status, _out, said = ask("fits", SMALL, "--gpu", "h100-sxm", "--generator", "vllm-colocate")
     assert status == 2 and "--objective grpo" in said
+
+
+def test_what_was_chosen_is_said(ask_json, ask):
+    """Its program's own choices, as of other trainings: who starts it otherwise holds more or less."""
+    told = ask_json(*SAID, "dpo")["choices"]
+    assert (told["checkpointing"], told["lora_targets"], told["lora_rank"]) == ("full", "query-value", 16)
+    said = words(ask(*SAID, "dpo"))
+    assert "rank 16 on the projections of queries and values, 8 pairs at once, every layer recomputed" in said
+
+
+def test_what_does_not_fit_says_what_does(ask_json, ask, macro):
+    asked = ("fits", SMALL, "--gpu", "rtx-3060-12gb", "--objective", "dpo", "--context", 4096)
+    told = ask_json(*asked)
+    assert told["verdict"] == "no" and told["helps"]
+    query = "FROM preference_fits_on('rtx-3060-12gb', 'dpo', $m, context_tokens := 4096"
+    for each in told["helps"]:
+        phase = "qlora" if "qlora" in each["options"] else "lora"
+        one = ", sequences := 1" if "--batch 1" in each["options"] else ""
+        (row,) = macro(f"{query}, phase_id := '{phase}'{one})", m=SMALL)
+        assert row["verdict"] == "fits" and row["total_bytes"] == each["total_bytes"]
+    assert f"- {told['helps'][0]['options']}: it fits" in words(ask(*asked))
+
+
+def test_a_plan_says_on_how_many_cards_it_fits(ask_json, ask, macro):
+    one = ask_json("plan", SMALL, "--gpu", "h100-sxm", "--objective", "dpo")["cards"][0]
+    assert [plan["gpu_count"] for plan in one["plans"]] == [1] and one["verdict"] == "fits"
+    asked = ("plan", TEXT, "--gpu", "rtx-4090", "--objective", "dpo", "--batch", 1, "--sharding", "zero3")
+    (plan,) = ask_json(*asked)["cards"][0]["plans"]
+    query = (
+        "FROM preference_fits_on('rtx-4090', 'dpo', $m, phase_id := 'lora', sequences := 1, sharding := 'zero3', "
+        "engine_id := 'deepspeed', gpu_count := $n)"
+    )
+    (row,) = macro(query, m=TEXT, n=plan["gpu_count"])
+    assert plan["total_bytes"] == row["total_bytes"] and (plan["sharding"], row["verdict"]) == ("zero3", "fits")
+    said = words(ask(*asked))
+    assert f"{plan['gpu_count']} × GeForce RTX 4090: {TEXT} can be fine-tuned by LoRA (DPO)" in said

@@ -4,7 +4,7 @@ import pytest
 
 from pipeline.ask import shared
 from pipeline.ask.problems import Wrong
-from tests.few import SMALL, TEXT
+from tests.few import LARGE, SMALL, TEXT
 
 FULL = ("--phase", "full-finetune", "--context", 2048)
 
@@ -202,3 +202,34 @@ def test_preferences_are_shared_as_they_are_told(ask_json, macro):
         m=TEXT,
     )
     assert told["total_bytes"] == row["total_bytes"] < ask_json(*said)["preferred"]["total_bytes"]
+
+
+def test_a_plan_divides_layers_as_it_is_told(ask_json, ask):
+    asked = ("plan", LARGE, "--gpu", "rtx-3090", "--program", "vllm", "--format", "bf16", "--tensor-parallel", 2)
+    (plan,) = ask_json(*asked)["cards"][0]["plans"]
+    assert (plan["gpu_count"], plan["tensor_parallel"], plan["pipeline_parallel"]) == (4, 2, 2)
+    asked = (
+        "fits",
+        LARGE,
+        "--gpu",
+        "4xrtx-3090",
+        "--program",
+        "vllm",
+        "--format",
+        "bf16",
+        "--tensor-parallel",
+        2,
+        "--pipeline-parallel",
+        2,
+    )
+    assert ask_json(*asked)["best"]["total_bytes"] == plan["total_bytes"]
+    _, out, _ = ask("plan", LARGE, "--gpu", "h100-sxm", "--phase", "full-finetune", "--tensor-parallel", 8)
+    assert "tensor 8" in out and "zero3" not in out
+    status, _, said = ask("plan", LARGE, "--gpu", "h100-sxm", "--phase", "full-finetune", "--tensor-parallel", 3)
+    assert status == 2 and "--tensor-parallel 1, 2, 4, 8" in said
+
+
+def test_qlora_with_deepspeed_is_answered(ask_json):
+    """The card runs what bitsandbytes packs whoever shares it."""
+    told = ask_json("fits", LARGE, "--gpu", "2xh100-sxm", "--phase", "qlora", "--sharding", "zero3")
+    assert told["verdict"] == "fits" and told["best"]["dtype_id"] == "nf4"

@@ -140,11 +140,11 @@ def test_granite_in_16_bits_is_answered(footprint_of):
     assert footprint_of("ibm-granite/granite-3.3-8b-instruct", dtype_id="bf16", engine_id="mlx-lm")["total_bytes"]
 
 
-def test_formats_of_mlx_have_verdicts_on_apple_alone_and_no_other_engine_loads_them(book):
+def test_formats_of_mlx_have_verdicts_on_apple_alone_and_no_other_program_loads_them(book):
     runs = book.execute(
         "SELECT DISTINCT r.engine_id, gpu.vendor, r.runs FROM runs_on AS r JOIN gpu USING (gpu_id) WHERE r.dtype_id LIKE 'mlx-%'"
     ).fetchall()
-    assert {(engine, vendor) for engine, vendor, does in runs if does} == {("mlx-lm", "apple")}
+    assert {(engine, vendor) for engine, vendor, does in runs if does} == {("mlx-lm", "apple"), ("mlx-vlm", "apple")}
     others = book.execute(
         "SELECT DISTINCT dtype_id FROM runs_on WHERE engine_id = 'mlx-lm' AND runs AND dtype_id NOT LIKE 'mlx-%' ORDER BY 1"
     ).fetchall()
@@ -169,3 +169,35 @@ def test_its_server_is_told_how_many_prompts_are_counted(book):
         "--prompt-concurrency 1 --decode-concurrency 1",
         "--prompt-concurrency 8 --decode-concurrency 12",
     ]
+
+
+def test_mlx_vlm_holds_what_sees_and_the_embeddings_of_the_whole_prompt(footprint_of, book):
+    """mlx_vlm 0.7.10 loads the tower, embeds the prompt at once, and reads it in the chunks of MLX LM."""
+    model, asked = "Qwen/Qwen3.5-9B", {"dtype_id": "mlx-4bit", "context_tokens": 16384}
+    text, whole = (footprint_of(model, engine_id=engine, **asked) for engine in ("mlx-lm", "mlx-vlm"))
+    (tower,) = book.execute(
+        "SELECT tower_bytes FROM weight WHERE model_id = $1 AND dtype_id = 'mlx-4bit'", [model]
+    ).fetchone()
+    assert whole["weights_bytes"] - text["weights_bytes"] == tower > 8e8
+    assert whole["activations_bytes"] - text["activations_bytes"] == pytest.approx(16384 * 2 * 4096, rel=1e-6)
+    assert (whole["kv_cache_bytes"], whole["state_bytes"]) == (text["kv_cache_bytes"], text["state_bytes"])
+
+
+@pytest.mark.parametrize(
+    ("model", "reported_gb"), [("Qwen/Qwen3.5-35B-A3B", 24), ("Qwen/Qwen3.8-27B", 21), ("Qwen/Qwen3.5-9B", 10)]
+)
+def test_peaks_of_mlx_vlm_that_others_saw_lie_between_short_and_long_prompts(footprint_of, model, reported_gb):
+    """With one photograph, of which nobody says how many tokens it was (Blaizzy/mlx-vlm issues 2009 and 2159, in two digits)."""
+    short, long = (
+        footprint_of(model, dtype_id="mlx-4bit", engine_id="mlx-vlm", context_tokens=n)["total_bytes"] / 1e9
+        for n in (2048, 32768)
+    )
+    assert short < reported_gb < long
+
+
+def test_what_mlx_vlm_was_not_read_for_has_a_reason(footprint_of):
+    assert (
+        "was read for models of type" in footprint_of(QWEN3, dtype_id="mlx-4bit", engine_id="mlx-vlm")["unknown_reason"]
+    )
+    seen = footprint_of("Qwen/Qwen3.5-9B", dtype_id="mlx-4bit", engine_id="mlx-vlm", context_tokens=8192, images=1)
+    assert seen["unknown_reason"] == "what MLX-VLM holds while it sees an image is not counted"

@@ -232,7 +232,11 @@ def test_a_version_older_than_the_class_of_a_model_has_no_answer(footprints):
         ("deepseek-ai/DeepSeek-V3.2", "llama.cpp", "b9500"): "deepseek_v32 is known from b10567 on",
         ("Qwen/Qwen3.8-Flash-Next", "llama.cpp", "b9988"): "llama.cpp b9988 is not known for this model",
         # (a build is said with its letter, which people leave out)
-        ("Qwen/Qwen3.8-Flash-Next", "llama.cpp", "9900"): "llama.cpp b9900 is not known for this model: its class qwen4_exp is known from b10660",
+        (
+            "Qwen/Qwen3.8-Flash-Next",
+            "llama.cpp",
+            "9900",
+        ): "llama.cpp b9900 is not known for this model: its class qwen4_exp is known from b10660",
         ("tencent/Hy4-preview", "llama.cpp", "b11000"): "is known from b11312 on",
         ("tencent/Hy4-preview", "ollama", "0.32"): "is known in no release that was read",
         ("deepseek-ai/DeepSeek-V4-Flash", "ollama", "0.30"): "deepseek_v4 is known in no release that was read",

@@ -42,3 +42,20 @@ def test_what_engines_make_of_models_is_read_from_the_file():
     found = commands.kept_in(few.written())
     assert {"mlx-lm"} <= set(found["openai/whisper-tiny"]["unread"]) and found["openai/whisper-tiny"]["kept"] is None
     assert "Qwen/Qwen3-8B" not in found
+
+
+@pytest.mark.parametrize("original", ["maker/Original-7B", None])
+def test_what_is_packed_already_is_not_packed_again_but_its_original_is(original):
+    model = MODEL | {"model_id": "mlx-community/Model-7B-Q8", "stored_format": None}
+    made = commands.Commands([model], Relatives([model]))
+    said = {row["engine"]: row for row in made.of(0, 8192, {}, container={"original_id": original})}
+    assert all("--hf-path mlx-community" not in row["command"] for row in said.values())
+    assert ("mlx-lm" in said) == (original is not None)
+    if original:
+        assert (
+            f"mlx_lm.convert --hf-path {original} " in said["mlx-lm"]["command"] and said["mlx-lm"]["model"] == original
+        )
+
+
+def test_what_makers_leave_in_16_bits_is_read_from_the_file():
+    assert isinstance(commands.packings(few.written()), dict)

@@ -7,8 +7,9 @@ The page says it of four bits and the context that it opens with; for a card of 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import Any
 
 from pipeline.base.readonly import reading
 from pipeline.book.commands import ENGINES, SAFE, SHARE, TALKING, fill, formats_of, lines, repositories
@@ -41,6 +42,17 @@ def seeing(folder: Path) -> dict[str, bool]:
         return dict(rows.fetchall())
 
 
+def packings(folder: Path) -> dict[str, list[tuple[str, str]]]:
+    """By model the formats that makers of repositories pack otherwise than whole, and how; nothing of a file without formulas."""
+    with reading(folder / "almanac.duckdb") as connection:
+        if not connection.execute(_HERE).fetchone()[0]:
+            return {}
+        found: dict[str, list[tuple[str, str]]] = {}
+        for name, dtype_id, note in connection.execute("FROM internal.model_packing ORDER BY ALL").fetchall():
+            found.setdefault(name, []).append((dtype_id, note))
+        return found
+
+
 def kept_in(folder: Path) -> dict[str, dict]:
     """Of models of which an engine makes something of its own: `kept`, what vLLM is told of the one format that it keeps their cache in, and
     `unread`, the engines that cannot load them or of which nobody knows what they hold."""
@@ -61,9 +73,17 @@ class Commands:
     def __init__(self, models: list[dict], relatives: Relatives) -> None:
         self.models, self.relatives = models, relatives
 
-    def of(self, number: int, context: int, gaps: dict[str, str], unread: Collection[str] = ()) -> list[dict]:
+    def of(
+        self,
+        number: int,
+        context: int,
+        gaps: dict[str, str],
+        unread: Collection[str] = (),
+        container: Mapping[str, Any] | None = None,
+    ) -> list[dict]:
         """The commands of a model, an engine each; none for a model that generates no text or whose id a shell would not take, nor of
-        engines that cannot load it or whose way with it nobody read. `gaps` say what the commands are told of what it sees with."""
+        engines that cannot load it or whose way with it nobody read. `gaps` say what the commands are told of what it sees with, `container`
+        what its files are where not every program loads them: packed already they are not packed again, but their original is."""
         model = self.models[number]
         if model["pipeline_tag"] not in TALKING or not SAFE.fullmatch(model["model_id"]):
             return []
@@ -73,9 +93,13 @@ class Commands:
             formats = formats_of(row, held_by, model["stored_format"])
             if row["engine"] in found or not formats or {row["engine"], ENGINES.get(row["engine"])} & set(unread):
                 continue
+            packs = "{model}" in row["command"]
+            original = container["original_id"] if packs and container else model["model_id"]
+            if packs and not SAFE.fullmatch(original or ""):
+                continue
             held = {name: held_by[name] for name in row["held"].split() if name in held_by}
             dtype = next((f for f in FOUR_BIT if f in formats), formats[0])
-            asked = {"model": model["model_id"], "context": str(context), "share": SHARE}
+            asked = {"model": original, "context": str(context), "share": SHARE}
             asked |= gaps
             found[row["engine"]] = {
                 "engine": row["engine"],
@@ -83,6 +107,7 @@ class Commands:
                 "command": fill(row["command"], dtype, held, asked),
                 "note": fill(row["note"], dtype, held, asked),
                 "line": place,
+                "model": original,
                 "formats": " ".join(formats),
             }
         return list(found.values())

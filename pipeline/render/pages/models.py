@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from functools import cached_property
 
 from jinja2.utils import htmlsafe_json_dumps
@@ -95,6 +96,7 @@ class ModelPages:
             "passes": passes.read(book.folder),
             "seeing": commands.seeing(book.folder),
             "kept": commands.kept_in(book.folder),
+            "packings": commands.packings(book.folder),
         } | reach.read(book, self.kept, self.contexts, self.lengths, self.trained, OFFERED, TRAINED)
 
     def made_of(self, number: int) -> tuple[str, list]:
@@ -102,7 +104,18 @@ class ModelPages:
         stands there. A page that asks another model anything else fails tests/render/test_kept_pages.py."""
         model = self.book.models[number]
         name = model["model_id"]
-        told = ("tensors", "layers", "pipelines", "sounds", "formulas", "containers", "passes", "seeing", "kept")
+        told = (
+            "tensors",
+            "layers",
+            "pipelines",
+            "sounds",
+            "formulas",
+            "containers",
+            "passes",
+            "seeing",
+            "kept",
+            "packings",
+        )
         held = [self.held[what].get(name) for what in told]
         return name, [self.site_url, list(self.book.reasons), api.plain(model), self.beside(number), held]
 
@@ -137,6 +150,11 @@ class ModelPages:
     def _files(self, model_id: str) -> list[dict]:
         """The single files of a repository, each with the page of the model that it is a copy of."""
         return [f | {"of_path": self.paths.get(f["of_model_id"] or "")} for f in self.held["files"].get(model_id, ())]
+
+    def _packings(self, model_id: str, shown: Iterable[Scenario]) -> list[tuple[str, str]]:
+        """Of the formats that are shown those that makers of repositories pack otherwise than whole, and how."""
+        formats = {s.dtype_id for s in shown}
+        return [(dtype_id, note) for dtype_id, note in self.held["packings"].get(model_id, ()) if dtype_id in formats]
 
     def _training_rows(self, context: int) -> list[Scenario]:
         rows = []
@@ -175,7 +193,7 @@ class ModelPages:
             levels=self.reach.levels,
             used_run={part for bar in bars for part in bar["used"]},
             repositories=htmlsafe_json_dumps(self.commands.repositories(number)),
-            commands=self.commands.of(number, context or self.wanted[0], gaps, self._kept(number)["unread"])
+            commands=self.commands.of(number, context or self.wanted[0], gaps, self._kept(number)["unread"], container)
             if known and inference
             else [],
             reason=self.headlines.reason(number),
@@ -183,6 +201,7 @@ class ModelPages:
             short_context=bool(model["max_context_tokens"] and model["max_context_tokens"] < self.wanted[0]),
             context=context or self.wanted[0],
             length=length or self.wanted[1],
+            packings=self._packings(model["model_id"], inference),
             inference=known and self._group(number, inference, f"Inference, {caption}.", f"inference at {caption}"),
             training=known and training and self._group(number, training, f"Training, {asked}.", f"at {asked}"),
             engines=[self.engines[e] for e in sorted({s.engine_id for s in shown}) if e in self.engines]

@@ -93,7 +93,7 @@ CREATE OR REPLACE MACRO overhead_bytes(scenario, constants, model, gradients) AS
             + reader_workspace_bytes(model, scenario, constants) + index_standing_bytes(model, scenario, constants)
         WHEN scenario.engine_id = 'llama.cpp' THEN constants.llama_cpp_workspace_bytes
         -- (what it keeps for reuse MLX gives back before Metal's limit is reached)
-        WHEN scenario.engine_id = 'mlx-lm' THEN 0
+        WHEN scenario.engine_id IN ('mlx-lm', 'mlx-vlm') THEN 0
     END
 ) AS BIGINT);
 

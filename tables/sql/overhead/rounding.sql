@@ -28,8 +28,8 @@ CREATE OR REPLACE MACRO rounding_bytes(model, scenario) AS CASE
             WHEN 8 THEN model.rounding_merged_eighth ELSE 0 END
         -- (of the stage with the most layers)
         * ceil(model.layer_count / scenario.pipeline_parallel) / greatest(model.layer_count, 1)
-    WHEN scenario.gpu_count > 1 OR scenario.phase_id <> 'inference' OR scenario.engine_id IN ('llama.cpp', 'mlx-lm')
-        THEN 0
+    WHEN scenario.gpu_count > 1 OR scenario.phase_id <> 'inference'
+        OR scenario.engine_id IN ('llama.cpp', 'mlx-lm', 'mlx-vlm') THEN 0
     WHEN scenario.dtype_id IN ('bf16', 'fp16') AND is_server(scenario) THEN model.rounding_merged_16_bit
     WHEN scenario.dtype_id IN ('bf16', 'fp16') THEN model.rounding_16_bit
     WHEN scenario.dtype_id = 'fp32' THEN model.rounding_32_bit

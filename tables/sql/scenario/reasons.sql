@@ -241,9 +241,12 @@ CREATE OR REPLACE MACRO read_reason(model, scenario) AS CASE
     WHEN NOT list_contains(string_split(scenario.ways.dtype_ids, ' '), scenario.dtype_id)
         THEN scenario.engine_id || ' is answered for in ' || replace(scenario.ways.dtype_ids, ' ', ', ')
     WHEN NOT list_contains(string_split(scenario.ways.model_types, ' '), model.model_type)
-        OR coalesce(list_bool_or(list_transform(model.mixers, lambda layer: layer.window_tokens IS NOT NULL)), false)
+        OR NOT has_windows(model, scenario.engine_id) AND coalesce(list_bool_or(list_transform(model.mixers,
+            lambda layer: layer.window_tokens IS NOT NULL)), false)
         THEN 'what ' || scenario.engine_id || ' holds was read for models of type '
-            || replace(scenario.ways.model_types, ' ', ', ') || ' without sliding windows'
+            || replace(scenario.ways.model_types, ' ', ', ')
+            || iif(list_contains(string_split(scenario.ways.model_types, ' '), model.model_type),
+                ' without sliding windows', '')
     WHEN scenario.kv_element_bits <> 16 THEN scenario.engine_id || ' holds its KV cache in 16 bits'
     WHEN scenario.attention = 'masked' THEN 'attention := masked is a batch with padding, which ' || scenario.engine_id
         || ' has not'

@@ -16,7 +16,8 @@ WITH held AS (
             WHERE layer.model_id = shape.model_id AND layer.component = 'text' AND layer.head_count > 0), 1)
                 AS kv_group,
         coalesce((SELECT max(expert_count) FROM feed_forward_layer AS block WHERE block.model_id = shape.model_id), 0)
-            AS experts, shape.is_head_tied,
+            AS experts, shape.is_head_tied, model.model_type,
+        iif(asked.dtype_id IS DISTINCT FROM model.stored_format, asked.dtype_id, NULL) AS made_in,
         asked.model_id IN (SELECT keeps_experts.model_id FROM keeps_experts) AS is_kept
     FROM query_table(relation) AS asked
     JOIN shape ON shape.model_id = asked.model_id JOIN model ON model.model_id = shape.model_id
@@ -24,7 +25,8 @@ WITH held AS (
 body AS MATERIALIZED (
     -- (experts that were published in MXFP4 stay in it whatever the mix of the rest)
     SELECT tensor.*, iif(held.is_kept AND tensor.operator = 'expert' AND starts_with(held.dtype_id, 'gguf-'),
-            'gguf-mxfp4', held.dtype_id) AS dtype_id, held.asked_dtype_id, held.blocks, held.kv_group, held.experts,
+            'gguf-mxfp4', held.dtype_id) AS dtype_id, held.asked_dtype_id, held.model_type, held.made_in, held.blocks,
+        held.kv_group, held.experts,
         row_number() OVER () AS tensor_number,
         tensor.element_count // tensor.layer_count AS elements,
         gguf_category(tensor.tensor_class, tensor.role, tensor.operator, held.is_head_tied) AS category
@@ -72,19 +74,21 @@ packed AS (
 ),
 plain AS (
     SELECT one.model_id, one.asked_dtype_id, one.block, one.tensor_class,
-        ceil(one.elements * rule.element_bits / 8)::BIGINT
-            + (one.per_layer_count * iif(one.in_features IS NULL, 0, one.out_features) * rule.row_bits / 8)::BIGINT
-                AS bytes
+        ceil(one.elements * coalesce(maker.element_bits, rule.element_bits) / 8)::BIGINT
+            + (one.per_layer_count * iif(one.in_features IS NULL, 0, one.out_features)
+                * coalesce(maker.row_bits, rule.row_bits) / 8)::BIGINT AS bytes
     FROM one
     JOIN weight_format AS rule
-        ON rule.dtype_id = one.dtype_id
+        ON rule.dtype_id = one.dtype_id AND rule.model_types IS NULL
         AND coalesce(rule.operator = one.operator, true)
         AND coalesce(rule.tensor_class = one.tensor_class, true)
         AND coalesce(rule.role = one.role, true)
+    LEFT JOIN maker_format AS maker
+        ON maker.dtype_id = one.made_in AND maker.model_type = one.model_type AND maker.has_experts = (one.experts > 0)
+        AND maker.operator = one.operator AND maker.tensor_class = one.tensor_class AND maker.role = one.role
     QUALIFY row_number() OVER (
         PARTITION BY one.tensor_number, one.place
-        ORDER BY (rule.role IS NOT NULL)::INT * 4 + (rule.tensor_class IS NOT NULL)::INT * 2
-            + (rule.operator IS NOT NULL)::INT DESC
+        ORDER BY format_rank(rule.operator, rule.tensor_class, rule.role) DESC
     ) = 1
 ),
 piece AS (

@@ -15,7 +15,7 @@ SELECT
             * iif(part.in_features IS NULL, 0, part.out_features) * rule.row_bits / 8)::BIGINT AS bytes
 FROM stored_part AS part
 JOIN weight_format AS rule
-    ON rule.dtype_id = part.dtype_id AND rule.tensor_class IS NULL AND rule.role IS NULL
+    ON rule.dtype_id = part.dtype_id AND rule.tensor_class IS NULL AND rule.role IS NULL AND rule.model_types IS NULL
     AND coalesce(rule.operator = part.operator, true)
 QUALIFY row_number() OVER (
     PARTITION BY part.model_id, part.component, part.tensor_class, part.role, part.operator, part.dtype_id,

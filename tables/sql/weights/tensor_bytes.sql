@@ -6,13 +6,25 @@
 -- Not covered: padding of the vocabulary.
 
 CREATE OR REPLACE TEMP TABLE tensor_bytes AS
-SELECT tensor.*, format.dtype_id,
+WITH kind AS (
+    SELECT model_id, model_type, stored_format, model_id IN (SELECT model_id FROM tensor WHERE operator = 'expert')
+        AS has_experts
+    FROM model
+)
+SELECT tensor.*, usual.dtype_id,
     -- a matrix whose rows do not fill groups of one scale each is not packed
     ceil(tensor.element_count * iif(coalesce(tensor.in_features % format.group_elements > 0, false), 16,
         format.element_bits) / 8)::BIGINT
         + (tensor.layer_count * tensor.per_layer_count
             * iif(tensor.in_features IS NULL, 0, tensor.out_features) * format.row_bits / 8)::BIGINT AS bytes
-FROM tensor JOIN element_format AS format USING (operator, tensor_class, role)
+FROM tensor JOIN kind USING (model_id) JOIN element_format AS usual USING (operator, tensor_class, role)
+LEFT JOIN maker_format AS maker
+    ON maker.dtype_id = usual.dtype_id AND maker.model_type = kind.model_type AND maker.has_experts = kind.has_experts
+    AND maker.operator = tensor.operator AND maker.tensor_class = tensor.tensor_class AND maker.role = tensor.role
+    AND maker.dtype_id IS DISTINCT FROM kind.stored_format,
+LATERAL (SELECT
+    coalesce(maker.element_bits, usual.element_bits) AS element_bits, coalesce(maker.row_bits, usual.row_bits)
+        AS row_bits, iif(maker.rank IS NULL, usual.group_elements, maker.group_elements) AS group_elements) AS format
 UNION ALL
 SELECT tensor.* EXCLUDE (category, is_expert, is_kept, kv_group, experts), share.dtype_id,
     sum(gguf_packed_bytes(tensor.element_count // tensor.layer_count * share.layers, tensor.in_features, wide,

@@ -1,7 +1,7 @@
--- MLX LM: what it holds at once of a chunk of 2048 tokens, scores and copies of the cache included.
+-- MLX LM and MLX-VLM: what they hold at once of a chunk of 2048 tokens, scores and copies of the cache included.
 --
--- Units: bytes. Sources: mlx-lm-0.32.2 and mlx-metal (chunks, caches, which heads have a fused kernel, how long tensors
--- live).
+-- Units: bytes. Sources: mlx-lm-0.32.2, mlx-vlm-0.7.10 and mlx-metal (chunks, caches, which heads have a fused kernel,
+-- how long tensors live).
 -- Not covered: prompt caches kept for later requests.
 
 -- MLX encodes ahead of the GPU and holds every tensor until its command buffer is done: what the matrices of some
@@ -25,11 +25,15 @@ END;
 CREATE OR REPLACE MACRO scores_bytes_mlx(model, scenario, constants) AS
     coalesce(list_max(list_transform(model.mixers, lambda layer:
         scenario.compute_bytes * least(scenario.context_tokens,
-            coalesce(iif(has_windows(model, 'mlx-lm'), layer.window_tokens, NULL) + constants.mlx_prefill_tokens,
-                scenario.context_tokens))
+            coalesce(iif(has_windows(model, 'mlx-lm'), layer.window_tokens, NULL)
+                + constants.mlx_prefill_tokens, scenario.context_tokens))
             * (score_copies_mlx(layer, model) * layer.head_count * chunk_tokens_mlx(scenario, constants)
                 -- keys and values of a latent, expanded
                 + iif(layer.mechanism = 'mla', 2 * (layer.query_width + layer.context_width), 0)))), 0);
+
+-- MLX-VLM makes the embeddings of a whole prompt, images among them, before it reads the first chunk.
+CREATE OR REPLACE MACRO embeddings_bytes_mlx(model, scenario) AS iif(scenario.engine_id = 'mlx-vlm',
+    scenario.context_tokens * scenario.compute_bytes * (model.hidden_size + coalesce(model.per_layer_input_sum, 0)), 0);
 
 CREATE OR REPLACE MACRO chunk_bytes_mlx(model, scenario, constants) AS chunk_prompts_mlx(scenario, constants) * (
     greatest(
@@ -39,5 +43,6 @@ CREATE OR REPLACE MACRO chunk_bytes_mlx(model, scenario, constants) AS chunk_pro
         2 * (scenario.compute_bytes + 4) * model.vocab_size)
     + scores_bytes_mlx(model, scenario, constants)
     + iif(scenario.sequences > 1, 2.0 * chunk_tokens_mlx(scenario, constants) * scenario.context_tokens, 0)
+    + embeddings_bytes_mlx(model, scenario)
 ) + scenario.sequences * scenario.kv_element_bits / 4.0 * scenario.context_tokens
     * coalesce(list_max(list_transform(model.caches, lambda layer: layer.elements_per_token)), 0);
