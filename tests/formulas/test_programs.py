@@ -239,6 +239,10 @@ def test_a_version_older_than_the_class_of_a_model_has_no_answer(footprints):
         ): "llama.cpp b9900 is not known for this model: its class qwen4_exp is known from b10660",
         ("tencent/Hy4-preview", "llama.cpp", "b11000"): "is known from b11312 on",
         ("tencent/Hy4-preview", "ollama", "0.32"): "is known in no release that was read",
+        ("zai-org/GLM-5.3-Flash", "llama.cpp", "b11000"): "is known from b11312 on",
+        ("zai-org/GLM-5.3-Flash", "ollama", "0.32"): "is known in no release that was read",
+        ("poolside/Laguna-XS-2.1", "llama.cpp", "b9976"): "laguna is known from b10454 on",
+        ("poolside/Laguna-XS-2.1", "ollama", "0.32.3"): "laguna is known from 0.32.15 on",
         ("deepseek-ai/DeepSeek-V4-Flash", "ollama", "0.30"): "deepseek_v4 is known in no release that was read",
         ("baichuan-inc/Baichuan2-7B-Chat", "vllm", "0.31"): "BaichuanForCausalLM is known up to 0.24.0",
     }

@@ -18,12 +18,13 @@ FROM model JOIN latent_index AS rule ON list_contains(string_split(rule.model_ty
 CREATE OR REPLACE TEMP TABLE engine_index_shape AS
 SELECT model_id, {
     'engine_id': rule.engine_id, 'is_for_one_sequence': rule.is_for_one_sequence,
-    'added_index_elements': rule.added_index_elements, 'graph_input_bytes': rule.graph_input_bytes,
-    'picking_bytes': rule.picking_bytes, 'picking_sequence_bytes': rule.picking_sequence_bytes,
-    'graph_cell_bytes': rule.graph_cell_bytes, 'layer_input_bytes': rule.layer_input_bytes,
-    'handed_layer_bytes': rule.handed_layer_bytes, 'picking_queries': rule.picking_queries,
+    'added_index_elements': rule.added_index_elements, 'graph_input_bytes_each': rule.graph_input_bytes_each,
+    'picking_bytes_each': rule.picking_bytes_each, 'picking_sequence_bytes_each': rule.picking_sequence_bytes_each,
+    'graph_cell_bytes_each': rule.graph_cell_bytes_each, 'layer_input_bytes_each': rule.layer_input_bytes_each,
+    'handed_layer_bytes_each': rule.handed_layer_bytes_each, 'picking_queries': rule.picking_queries,
     'picking_hidden': rule.picking_hidden, 'picking_elements': rule.picking_elements,
-    'logit_hidden': rule.logit_hidden, 'handed_hidden': rule.handed_hidden, 'score_head_bytes': rule.score_head_bytes,
-    'score_bytes': rule.score_bytes, 'score_input_bytes': rule.score_input_bytes
+    'logit_hidden': rule.logit_hidden, 'handed_hidden': rule.handed_hidden,
+    'score_head_bytes_each': rule.score_head_bytes_each, 'score_bytes_each': rule.score_bytes_each,
+    'score_input_bytes_each': rule.score_input_bytes_each
 } AS engine_index
 FROM model JOIN engine_index AS rule ON list_contains(string_split(rule.model_types, ' '), model.model_type);

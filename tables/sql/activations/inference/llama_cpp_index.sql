@@ -1,11 +1,13 @@
 -- llama.cpp: the compute buffer of models whose attention is picked by an index (DeepSeek-V3.2 and V4, GLM-5,
 -- Qwen4-Exp, MiniMax-M3), which grows with the context as that of others does not.
 --
---   given    cells × (micro-batch × (graph_input_bytes + layer_input_bytes × layers with an index) + graph_cell_bytes)
---   picking  cells × micro-batch × picking_bytes, more with each further sequence
+--   given    cells × (micro-batch × (graph_input_bytes_each + layer_input_bytes_each × layers with an index)
+--            + graph_cell_bytes_each)
+--   picking  cells × micro-batch × picking_bytes_each, more with each further sequence
 --            + micro-batch × 4 × (picking_queries × queries + picking_hidden × hidden + picking_elements)
 --   buffer   the larger of given + picking and of the logits
---   scores   without flash attention: cells × micro-batch × (score_head_bytes × heads + score_bytes) instead
+--   scores   without flash attention instead: cells × micro-batch × (score_head_bytes_each × heads
+--            + score_bytes_each)
 --   several GPUs: four copies of what is given and of what goes from one to the next
 --
 -- Units: bytes per GPU. Source: engine_index.csv, fitted to llama.cpp's own account of its buffers
@@ -27,8 +29,8 @@ CREATE OR REPLACE MACRO token_cells_llama_cpp(scenario, constants) AS
 
 CREATE OR REPLACE MACRO given_bytes_llama_cpp(rule, model, scenario, constants) AS
     token_cells_llama_cpp(scenario, constants)
-        * (rule.graph_input_bytes + rule.layer_input_bytes * indexed_layers(model, scenario))
-    + context_cells_llama_cpp(scenario, constants) * rule.graph_cell_bytes;
+        * (rule.graph_input_bytes_each + rule.layer_input_bytes_each * indexed_layers(model, scenario))
+    + context_cells_llama_cpp(scenario, constants) * rule.graph_cell_bytes_each;
 
 CREATE OR REPLACE MACRO picking_width_bytes_llama_cpp(rule, model, constants) AS
     constants.llama_cpp_micro_batch_tokens * 4
@@ -36,12 +38,12 @@ CREATE OR REPLACE MACRO picking_width_bytes_llama_cpp(rule, model, constants) AS
 
 CREATE OR REPLACE MACRO picking_bytes_llama_cpp(rule, model, scenario, constants) AS
     token_cells_llama_cpp(scenario, constants)
-        * (rule.picking_bytes + rule.picking_sequence_bytes * (scenario.sequences - 1))
+        * (rule.picking_bytes_each + rule.picking_sequence_bytes_each * (scenario.sequences - 1))
     + picking_width_bytes_llama_cpp(rule, model, constants)
     + unpacked_cache_bytes_llama_cpp(model, scenario, constants);
 
 CREATE OR REPLACE MACRO scored_bytes_llama_cpp(rule, model, scenario, constants) AS
-    token_cells_llama_cpp(scenario, constants) * (rule.score_head_bytes * model.head_max + rule.score_bytes)
+    token_cells_llama_cpp(scenario, constants) * (rule.score_head_bytes_each * model.head_max + rule.score_bytes_each)
     + picking_width_bytes_llama_cpp(rule, model, constants);
 
 CREATE OR REPLACE MACRO indexed_logits_llama_cpp(rule, model, constants) AS constants.llama_cpp_micro_batch_tokens * 4
@@ -51,13 +53,13 @@ CREATE OR REPLACE MACRO indexed_logits_llama_cpp(rule, model, constants) AS cons
 CREATE OR REPLACE MACRO handed_bytes_llama_cpp(rule, model, constants) AS constants.llama_cpp_pipeline_copies
     * constants.llama_cpp_micro_batch_tokens * 4 * rule.handed_hidden * model.hidden_size;
 CREATE OR REPLACE MACRO handed_layers_llama_cpp(rule, model, scenario, constants) AS constants.llama_cpp_pipeline_copies
-    * token_cells_llama_cpp(scenario, constants) * rule.handed_layer_bytes * indexed_layers(model, scenario);
+    * token_cells_llama_cpp(scenario, constants) * rule.handed_layer_bytes_each * indexed_layers(model, scenario);
 
 CREATE OR REPLACE MACRO unfused_index_buffer_of(rule, model, scenario, constants) AS
     greatest(indexed_logits_llama_cpp(rule, model, constants),
         scored_bytes_llama_cpp(rule, model, scenario, constants))
     + iif(scenario.pipeline_parallel = 1, 0, handed_bytes_llama_cpp(rule, model, constants)
-        + (constants.llama_cpp_pipeline_copies - 1) * rule.score_input_bytes
+        + (constants.llama_cpp_pipeline_copies - 1) * rule.score_input_bytes_each
             * token_cells_llama_cpp(scenario, constants));
 
 CREATE OR REPLACE MACRO indexed_buffer_of(rule, model, scenario, constants) AS CASE
