@@ -245,8 +245,7 @@ CREATE OR REPLACE MACRO read_reason(model, scenario) AS CASE
             lambda layer: layer.window_tokens IS NOT NULL)), false)
         THEN 'what ' || scenario.engine_id || ' holds was read for models of type '
             || replace(scenario.ways.model_types, ' ', ', ')
-            || iif(list_contains(string_split(scenario.ways.model_types, ' '), model.model_type),
-                ' without sliding windows', '')
+            || iif(scenario.window_use = 'listed', '', ' without sliding windows')
     WHEN scenario.kv_element_bits <> 16 THEN scenario.engine_id || ' holds its KV cache in 16 bits'
     WHEN scenario.attention = 'masked' THEN 'attention := masked is a batch with padding, which ' || scenario.engine_id
         || ' has not'
