@@ -28,7 +28,8 @@ part AS (
             + (untied_head_bytes(model, scenario) - packed_head_saving(model, dtype, scenario))::BIGINT, NULL)
             AS inference_weights,
         iif(scenario.phase_id = 'inference', 0, trained_weights(weight, scenario) * iif(scenario.are_masters_weights, 2,
-            1) + untied_head_bytes(model, scenario) - packed_head_saving(model, dtype, scenario)) AS whole_weights,
+            1) + kept_layer_bytes(weight, dtype, model, scenario, constants) + untied_head_bytes(model, scenario)
+            - packed_head_saving(model, dtype, scenario)) AS whole_weights,
         iif(scenario.phase_id = 'inference', 0, packed_whole_bytes(weight, dtype, scenario)) AS packed_whole,
         iif(scenario.phase_id = 'inference', 0, gradients_bytes(model, scenario)) AS whole_gradients,
         iif(scenario.phase_id = 'inference', 0, optimizer_bytes(model, scenario, optimizer)) AS whole_optimizer,

@@ -65,6 +65,7 @@ SELECT
     census.* EXCLUDE (model_id), linear_shape.* EXCLUDE (model_id), adapter_shape.* EXCLUDE (model_id),
     norm_shape.* EXCLUDE (model_id), sharding_shape.* EXCLUDE (model_id), rounding_shape.* EXCLUDE (model_id),
     packed_rounding_shape.* EXCLUDE (model_id), engine_shape.* EXCLUDE (model_id), tower_shape.* EXCLUDE (model_id),
+    repository_shape.* EXCLUDE (model_id),
     coalesce(NOT seeing_model.has_counted_tower, false) AS has_uncounted_tower,
     pass_shape.passes, pool_shape.pool, index_shape.latent_index,
     -- prompts of LLaMA-Adapter: which layers have one, and the columns of a mask over it
@@ -95,6 +96,7 @@ LEFT JOIN recurrent_shape USING (model_id)
 LEFT JOIN rounding_shape USING (model_id)
 LEFT JOIN packed_rounding_shape USING (model_id)
 LEFT JOIN engine_shape USING (model_id)
+LEFT JOIN repository_shape USING (model_id)
 LEFT JOIN tower_shape USING (model_id)
 LEFT JOIN seeing_model USING (model_id)
 LEFT JOIN pass_shape USING (model_id)

@@ -92,7 +92,7 @@ CREATE OR REPLACE MACRO answers_for(model, scenario, run) AS coalesce(
     iif(scenario.program IS NULL, run.name || coalesce(' ' || run.engine_version, ''), scenario.program_holds_for)
         || iif(scenario.phase_id = 'inference' AND run.reads_prompt = 'whole' AND caches_unread(model),
             ', use_cache not set to false', '')
-        || packed_base_words(scenario)
+        || packed_base_words(scenario) || repository_words(model, scenario)
         || iif(is_expert_folded(scenario), ', expert_tensor_parallel_size 1', ''));
 
 CREATE OR REPLACE MACRO in_training(asked, value) AS iif(asked.is_inference, NULL, value);
