@@ -62,8 +62,8 @@ recipe AS (
         model_id, recipe_phase_id AS phase_id, is_adapter, precision, compute_bytes, lora_rank, lora_targets,
         adapter, has_adapter_dropout, has_adapted_experts, attention, context_tokens, least(sequences, 2) AS sequences,
         tensor_parallel, is_sequence_parallel,
-        has_fused_kernels, has_fused_sinks, flex_mask_bytes_each, repeats_keys, joins_projections, prepares_base, packed_adapter_bytes,
-        keeps_alternate_products, engine_norm_form,
+        has_fused_kernels, has_fused_sinks, flex_mask_bytes_each, repeats_keys, joins_projections, prepares_base,
+        packed_adapter_bytes, keeps_alternate_products, engine_norm_form,
         dtype_id = 'fp16' AS is_half, has_fp32_biases(part) AS has_fp32_biases
     FROM part
     WHERE phase_id <> 'inference' AND unknown_reason IS NULL

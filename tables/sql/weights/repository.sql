@@ -1,11 +1,11 @@
--- What an engine keeps in 16 bits of a packed base beyond what the format says: Unsloth loads a repository of its own in
--- place of many a model, whose layers it chose, and packs no towers where it packs by itself.
+-- What an engine keeps in 16 bits of a packed base beyond what the format says: Unsloth loads a repository of its own
+-- in place of many a model, whose layers it chose, and packs no towers where it packs by itself.
 --
 --   kept = (elements that the format packs - elements that the repository packs) x (2 - bits / 8)
 --
--- Units: bytes of the whole model. Source: engine_repository.csv, engine_kept_layer.csv. What a repository packs is told
---   by its published total, which counts what is packed and its scales. Where none tells, this is an upper bound: the
---   largest share that any repository with such a total keeps, and no more than a run had reserved after loading.
+-- Units: bytes of the whole model. Source: engine_repository.csv, engine_kept_layer.csv. What a repository packs is
+--   told by its published total, which counts what is packed and its scales. Where none tells, this is an upper bound:
+--   the largest share that any repository with such a total keeps, and no more than a run had reserved after loading.
 -- Not covered: which layers these are, so that the largest matrix is counted as packed; a base that the user's own
 --   config packs.
 

@@ -46,6 +46,15 @@ CREATE OR REPLACE MACRO kept_per_score(model, scenario) AS
             + iif(model.attention_dropout > 0, 1, 0) END
     + iif(model.has_score_cap, scenario.compute_bytes, 0);
 
+-- What a kernel keeps of its scores: all of them, or its statistics; with sinks also what these and the sinks scale by,
+-- that in 16 bits, and the scaled context.
+CREATE OR REPLACE MACRO kept_by_scores(layer, model, scenario) AS
+    layer.head_count * CASE layer.kernel WHEN 'eager' THEN scenario.score_bytes * layer.read_tokens
+        WHEN 'math' THEN (4 + iif(model.attention_dropout > 0, 5, 0)) * layer.read_tokens
+        WHEN 'broadcast' THEN (4 + iif(model.attention_dropout > 0, 5, 0)) * layer.read_tokens
+        WHEN 'sinks' THEN 8 + scenario.compute_bytes ELSE 4 END
+    + iif(layer.kernel = 'sinks', scenario.compute_bytes * layer.context_width, 0);
+
 -- One layer: query, key, value, output and softmax statistics (a learned bias is counted apart: all sequences share
 -- it). Fused projections of rotated heads stay alive through the value, a view of them; rotary embeddings that
 -- concatenate lay the output out so that it is copied once more for the output projection. What only feeds a frozen
@@ -70,13 +79,7 @@ CREATE OR REPLACE MACRO kept_by_attention(layer, model, scenario) AS
             + iif(scenario.is_adapter, 0, layer.context_width)
         ELSE layer.query_width + layer.key_width + layer.value_width + layer.context_width
     END
-    + layer.head_count * CASE layer.kernel WHEN 'eager' THEN scenario.score_bytes * layer.read_tokens
-        WHEN 'math' THEN (4 + iif(model.attention_dropout > 0, 5, 0)) * layer.read_tokens
-        WHEN 'broadcast' THEN (4 + iif(model.attention_dropout > 0, 5, 0)) * layer.read_tokens
-        -- the kernel's statistics, what they and the sinks scale by, and that in 16 bits
-        WHEN 'sinks' THEN 8 + scenario.compute_bytes ELSE 4 END
-    -- (the scaled context)
-    + iif(layer.kernel = 'sinks', scenario.compute_bytes * layer.context_width, 0)
+    + kept_by_scores(layer, model, scenario)
     + iif(model.rotary_form = 'concatenated' AND layer.kernel = 'fused' AND scenario.compute_bytes = 2
         AND NOT scenario.is_adapter, 2 * layer.context_width, 0)
     -- (LitGPT lays the context out anew for its projection)
