@@ -40,6 +40,7 @@ WITH code AS (
             vocab_size, 0)), false) AND model_id NOT IN (SELECT model_id FROM tower) AS has_prompt_logits,
         coalesce(has_window_mask, false) AND shortest_window IS NULL AS has_window_mask,
         coalesce(has_own_code, false) AS has_own_code,
+        coalesce(pipeline_tag IN ('feature-extraction', 'sentence-similarity'), false) AS is_embedder,
         -- nobody knows the format of a checkpoint in the usual files
         stored_format IS NULL AND stored_unknown_reason IS NULL AND NOT coalesce((SELECT bool_or(regexp_matches(
             model.model_id, '(?i)' || container.name_pattern) OR list_contains(string_split(container.libraries, ' '),

@@ -86,13 +86,19 @@ CREATE OR REPLACE MACRO packed_base_words(scenario) AS
             || iif(scenario.program IS NULL, ', bnb_4bit_quant_storage set to bfloat16', '')
     END, '');
 
+-- An embedding model whose class can write is counted as one that does: trained on pairs of texts it makes no logits.
+CREATE OR REPLACE MACRO embedder_words(model, scenario) AS
+    iif(scenario.phase_id <> 'inference' AND coalesce(scenario.loss, 'full') <> 'score' AND coalesce(model.is_embedder
+        AND model.logit_columns > 0, false),
+        ', trained to write (trained to embed it makes no logits and takes less)', '');
+
 -- The versions that the answer holds for. (An engine of which no version is told is its name alone.)
 CREATE OR REPLACE MACRO answers_for(model, scenario, run) AS coalesce(
     iif(scenario.decode_context_parallel > 1, run.sharing.context_holds_for, NULL),
     iif(scenario.program IS NULL, run.name || coalesce(' ' || run.engine_version, ''), scenario.program_holds_for)
         || iif(scenario.phase_id = 'inference' AND run.reads_prompt = 'whole' AND caches_unread(model),
             ', use_cache not set to false', '')
-        || packed_base_words(scenario) || repository_words(model, scenario)
+        || packed_base_words(scenario) || repository_words(model, scenario) || embedder_words(model, scenario)
         || iif(is_expert_folded(scenario), ', expert_tensor_parallel_size 1', ''));
 
 CREATE OR REPLACE MACRO in_training(asked, value) AS iif(asked.is_inference, NULL, value);
