@@ -86,13 +86,19 @@ CREATE OR REPLACE MACRO packed_base_words(scenario) AS
             || iif(scenario.program IS NULL, ', bnb_4bit_quant_storage set to bfloat16', '')
     END, '');
 
+-- An embedding model whose class can write is counted as one that does: trained on pairs of texts it makes no logits.
+CREATE OR REPLACE MACRO embedder_words(model, scenario) AS
+    iif(scenario.phase_id <> 'inference' AND coalesce(scenario.loss, 'full') <> 'score' AND coalesce(model.is_embedder
+        AND model.logit_columns > 0, false),
+        ', trained to write (trained to embed it makes no logits and takes less)', '');
+
 -- The versions that the answer holds for. (An engine of which no version is told is its name alone.)
 CREATE OR REPLACE MACRO answers_for(model, scenario, run) AS coalesce(
     iif(scenario.decode_context_parallel > 1, run.sharing.context_holds_for, NULL),
     iif(scenario.program IS NULL, run.name || coalesce(' ' || run.engine_version, ''), scenario.program_holds_for)
         || iif(scenario.phase_id = 'inference' AND run.reads_prompt = 'whole' AND caches_unread(model),
             ', use_cache not set to false', '')
-        || packed_base_words(scenario)
+        || packed_base_words(scenario) || repository_words(model, scenario) || embedder_words(model, scenario)
         || iif(is_expert_folded(scenario), ', expert_tensor_parallel_size 1', ''));
 
 CREATE OR REPLACE MACRO in_training(asked, value) AS iif(asked.is_inference, NULL, value);
@@ -316,9 +322,11 @@ resolved AS (
             OR scenario.gradient_accumulation > 1 OR scenario.pipeline_parallel > 1 AS has_standing_gradients,
         iif(stepping.steps_in_backward, 4 * stepping.step_largest_fp32_copies, 0) AS stepping_bytes_each,
         answers_for(model, scenario, run) AS holds_for, has_adapted_experts(model, scenario) AS has_adapted_experts,
+        has_fused_sinks(model, scenario.engine_id) AS has_fused_sinks,
         run.ways, constants.loss_chunks, constants.unsloth_chunk_logits, constants.unsloth_chunk_rows_least,
         constants.unsloth_chunk_rows_most, constants.unsloth_input_bytes_least, constants.unsloth_inputs_on_card,
-        constants.trl_tile_tokens, constants.trl_tile_columns, constants.trl_chunk_tokens, constants.trl_block_tokens,
+        constants.flex_mask_bytes_each, constants.trl_tile_tokens, constants.trl_tile_columns,
+        constants.trl_chunk_tokens, constants.trl_block_tokens,
         iif(model.tower.reader = 'cross-attention', scenario.tower_tokens, scenario.context_tokens) AS cross_tokens,
         input_reason(model, scenario, engine_image_tokens(model.tower, scenario, run),
             scenario.prompt_sound_tokens, run) AS input_reason
