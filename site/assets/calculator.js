@@ -40,6 +40,7 @@ function read(asked) {
 const asked = new URLSearchParams(location.search);
 const noCard = asked.get("gpu") && a.listed(asked.get("gpu"), world.gpus.map((g) => g.id)) === null ? asked.get("gpu") : "";
 if (!asked.has("gpu") && a.memory.get("gpu")) asked.set("gpu", a.memory.get("gpu"));
+if (!asked.has("system")) asked.set("system", a.memory.system());
 const state = read(asked);
 const wrongKeys = a.foreign(asked, ["model", "gpu", "with", "free", "system", "ask", "beside", ...ORDER, ...ORDER.map(short)]);
 wrongKeys.push(...state.wrongOthers.map((id) => `with=${id}`), ...(asked.get("with") && !state.gpu ? [`with=${asked.get("with")}`] : []));
@@ -138,7 +139,7 @@ if (noCard) card.append(a.h("small", { class: "told-beside", role: "status" }, `
 card.addEventListener("change", () => card.querySelector(".told-beside")?.remove());
 const freeTold = a.h("small", { class: "told-beside", role: "status", hidden: true });
 const freeField = numberField("free", "Free memory, GiB", "any", freeTold);
-const system = a.select("system", "System", r.SYSTEMS, state.system, (value) => change("system", value));
+const system = a.select("system", "System", r.SYSTEMS, state.system, (value) => { a.memory.set("system", value); change("system", value); });
 const wanted = a.select("ask", "I want to know", ASKS, state.ask, (value) => change("ask", value));
 const groups = GROUPS.map(([name, fields]) => {
   const keys = Object.keys(fields).filter((key) => ORDER.includes(key));

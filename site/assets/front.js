@@ -34,7 +34,7 @@ let sheets;
 const sheet = (id) => Object.fromEntries((sheets?.rows.find(([card]) => card === id) ?? []).map((value, i) => [sheets.columns[i], value]));
 
 const start = { count: 1, gpu: "", want: wishes[0].name, ...Object.fromEntries(SIZES.map((key) => [key, null])), system: a.SYSTEMS[0][0], free: "", sort: "current", find: "" };
-const state = { ...start, gpu: cardOf(a.memory.get("gpu")) ? a.memory.get("gpu") : "" };
+const state = { ...start, gpu: cardOf(a.memory.get("gpu")) ? a.memory.get("gpu") : "", system: a.memory.system() };
 let refused = a.foreign(asked, [...KEYS, ...MATRIX]);
 const wished = (want = state.want) => wishes.find((w) => w.name === want);
 const isMade = () => wished().isMade; // measured in something else than tokens
@@ -82,6 +82,8 @@ function controls() {
     select.value = String(key === "context" ? wanted() : state[key]);
     select.disabled = false;
   }
+  // a Mac has one system, which takes the same whatever else runs
+  form.elements.system.parentElement.hidden = cardOf(gpuNow().id)?.vendor === "apple";
   // what a desktop leaves has to be typed; what was typed is taken whatever the system
   free.hidden = state.system !== "desktop" && state.free === "";
   if (freeInput !== document.activeElement) freeInput.value = state.free;
@@ -99,6 +101,7 @@ function change(key, value) {
   if (key === "want" && keyOf(value) === keyOf() && wanted() === wished().usual) state[keyOf(value)] = wished(value).usual;
   state[key] = value;
   if (key === "gpu") { a.memory.set("gpu", value); guess.hidden = true; }
+  if (key === "system") a.memory.set("system", value);
   refused = [];
   shown = ROWS;
   return draw();
