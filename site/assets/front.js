@@ -147,7 +147,7 @@ function gpuNow() {
   const { gpu: id, system, free } = state;
   if (used.id !== id || used.system !== system || used.free !== free) { // every cell asks
     const gpu = cardOf(id) ?? cardOf(EXAMPLE);
-    used = { id, system, free, gpu: { ...gpu, bytes: a.freeBytes(free) ?? a.under(world, system, gpu) } };
+    used = { id, system, free, gpu: { ...gpu, bytes: Math.min(a.freeBytes(free) ?? a.under(world, system, gpu) ?? NaN, gpu.bytes) || null } };
   }
   return used.gpu;
 }
