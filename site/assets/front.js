@@ -163,12 +163,14 @@ function carried() {
   const given = { ...(state.gpu && { gpu: state.gpu }), ...(phase && { phase }), ...(!isMade() && wanted() !== wished().usual && { context: wanted() }), ...(state.system === "windows" && { system: state.system }) };
   return Object.keys(given).length ? `?${new URLSearchParams(given)}` : "";
 }
-// How long a context a cell says: rounded down, "all" where it is all that the model reads, "≥" where nobody looked further.
+// How long a context a cell says: rounded down, "all" where it is all that the model reads, "≥" where nobody looked further, "?" where nobody says how far
+// it reads.
 function reach(cell, work) {
   const whole = current.data.context[work], { longest, line } = cell;
-  const text = wished().unit.told(longest);
+  const text = `${wished().unit.told(longest)}${isUnread(work) ? "?" : ""}`;
   return whole && longest >= whole ? `all ${text}` : longest >= line.at.at(-1) ? `≥ ${text}` : text;
 }
+const isUnread = (work) => isRun() && !current.data.context[work];
 const svg = (name, attributes) => {
   const element = document.createElementNS("http://www.w3.org/2000/svg", name);
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
@@ -192,7 +194,7 @@ function cellOf(cell, c, row, gpu) {
   const need = needAt(line, wanted());
   const told = `${formatOf(c)}: ${a.gib(need.total / 1024)} GiB${each()} ${size(need.at)}, ± ${Math.round(100 * (Array.isArray(line.band) ? Math.max(...line.band) : line.band))} %; ${hardware()} gives ${a.gib(gpu.bytes / 1024)}`;
   if (!longest) return line.totals[0] <= gpu.bytes ? td("tight", "tight", `${told}. It fits by less than our error`) : td("none", "–", told);
-  return td(c === row.best ? "best" : longest >= wanted() ? "fits" : "less", reach(cell, row.work), told);
+  return td(c === row.best ? "best" : longest >= wanted() ? "fits" : "less", reach(cell, row.work), isUnread(row.work) ? `${told}. Its config here does not say how many tokens it was made to read: longer ones fit, and may make no sense` : told);
 }
 function rowOf(row) {
   const { data } = current, { work, cells, best } = row, gpu = gpuNow(), { main } = data;
