@@ -103,8 +103,16 @@ def test_states_of_a_paged_optimizer_alone_make_no_plain_no(ask_json, ask):
 
 
 def test_only_states_that_follow_the_weights_are_said_to_be_as_wide():
-    row = dict.fromkeys(("lora_rank", "lora_targets")) | {"checkpointing": "full", "optimizer_id": "", "precision": "pure"}
-    names = {r["name"]: r["follows_parameter_dtype"] for r in read_facts()["optimizer"].iter_rows(named=True) if "fp32" in r["name"]}
+    row = dict.fromkeys(("lora_rank", "lora_targets")) | {
+        "checkpointing": "full",
+        "optimizer_id": "",
+        "precision": "pure",
+    }
+    names = {
+        r["name"]: r["follows_parameter_dtype"]
+        for r in read_facts()["optimizer"].iter_rows(named=True)
+        if "fp32" in r["name"]
+    }
     for name, follows in names.items():
         told = chosen({"use": {"sequences": 1, "program": "torchtune"}, "optimizer": name, "best": row})
         assert ("as wide as the weights" in told) == follows, name

@@ -334,8 +334,7 @@ resolved AS (
     LEFT JOIN engine_row AS run ON run.engine_id = scenario.engine_id
     LEFT JOIN optimizer AS stepping ON stepping.optimizer_id = scenario.optimizer_id
     LEFT JOIN packed_kernel AS kernel ON kernel.dtype_id = scenario.dtype_id AND scenario.phase_id = 'inference'
-        AND step_tokens(scenario) >= kernel.from_tokens
-        AND coalesce(step_tokens(scenario) < kernel.below_tokens, true)
+        AND step_tokens(scenario) >= kernel.from_tokens AND coalesce(step_tokens(scenario) < kernel.below_tokens, true)
     LEFT JOIN shape_row ON shape_row.model_id = scenario.model_id
     LEFT JOIN sharding_rule AS rule ON rule.engine_id = scenario.engine_id AND rule.sharding = scenario.sharding
         AND scenario.phase_id <> 'inference'
