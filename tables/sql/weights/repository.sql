@@ -1,21 +1,21 @@
--- What an engine keeps in 16 bits of a packed base beyond what the format says: Unsloth loads a repository of its own
+-- What is kept in 16 bits of a packed base beyond what the format says: Unsloth loads a repository of its own
 -- in place of many a model, whose layers it chose, and packs no towers where it packs by itself.
 --
 --   kept = (elements that the format packs - elements that the repository packs) x (2 - bits / 8)
 --
--- Units: bytes of the whole model. Source: engine_repository.csv, engine_kept_layer.csv. What a repository packs is
+-- Units: bytes of the whole model. Source: program_repository.csv, program_kept_layer.csv. What a repository packs is
 --   told by its published total, which counts what is packed and its scales. Where none tells, this is an upper bound:
 --   the largest share that any repository with such a total keeps, and no more than a run had reserved after loading.
--- Not covered: which layers these are, so that the largest matrix is counted as packed; a base that the user's own
---   config packs.
+-- Not covered: which layers these are, so that the largest matrix is counted as packed; older repositories that pack
+--   towers too (less than is counted); a base that the user's own config packs.
 
 CREATE OR REPLACE TEMP TABLE repository_shape AS
 WITH loaded AS (
     SELECT
-        model.model_id, list({'engine_id': engine_id, 'loads': loads,
-            'packed_elements': packed_elements, 'reserved_bytes': reserved_bytes} ORDER BY engine_id) AS repositories
+        model.model_id, list({'program_id': program_id, 'loads': loads,
+            'packed_elements': packed_elements, 'reserved_bytes': reserved_bytes} ORDER BY program_id) AS repositories
     FROM model
-    JOIN (SELECT engine_repository.*, unnest(string_split(model_ids, ' ')) AS name FROM engine_repository) AS known
+    JOIN (SELECT program_repository.*, unnest(string_split(model_ids, ' ')) AS name FROM program_repository) AS known
         ON known.name = lower(model.model_id)
     GROUP BY model.model_id
 ),
@@ -26,27 +26,28 @@ towers AS (
     GROUP BY model_id
 ),
 kept AS (
-    SELECT model_id, list({'engine_id': engine_id, 'elements': elements} ORDER BY engine_id) AS kept_layers
+    SELECT model_id, list({'program_id': program_id, 'elements': elements} ORDER BY program_id) AS kept_layers
     FROM (
-        SELECT tensor.model_id, kept.engine_id, sum(tensor.element_count)::BIGINT AS elements
+        SELECT tensor.model_id, kept.program_id, sum(tensor.element_count)::BIGINT AS elements
         FROM tensor JOIN model USING (model_id)
-        JOIN engine_kept_layer AS kept
+        JOIN program_kept_layer AS kept
             ON kept.component = tensor.component AND coalesce(kept.role = tensor.role, true)
             AND coalesce(list_contains(string_split(kept.model_types, ' '), model.model_type), true)
         WHERE tensor.operator = 'linear' AND tensor.tensor_class <> 'head'
-        GROUP BY tensor.model_id, kept.engine_id
+        GROUP BY tensor.model_id, kept.program_id
     )
     GROUP BY model_id
 )
 SELECT model_id, repositories, kept_layers, tower_linear_elements
 FROM loaded FULL JOIN kept USING (model_id) FULL JOIN towers USING (model_id);
 
--- The repository that an engine loads in place of the model, where its packing is left to the engine.
+-- The repository that a program loads in place of the model that it is told. (The engine of a program that is not named
+-- packs the model's own weights.)
 CREATE OR REPLACE MACRO repository_loaded(model, scenario) AS
     iif(scenario.phase_id = 'qlora' AND scenario.dtype_id IN ('nf4-double', 'nf4-double-experts'),
-        list_filter(model.repositories, lambda one: one.engine_id = scenario.engine_id)[1], NULL);
-CREATE OR REPLACE MACRO kept_by_engine(model, scenario) AS iif(scenario.phase_id = 'qlora',
-    coalesce(list_filter(model.kept_layers, lambda one: one.engine_id = scenario.engine_id)[1].elements, 0), 0);
+        list_filter(model.repositories, lambda one: one.program_id = scenario.program)[1], NULL);
+CREATE OR REPLACE MACRO kept_by_program(model, scenario) AS iif(scenario.phase_id = 'qlora',
+    coalesce(list_filter(model.kept_layers, lambda one: one.program_id = scenario.program)[1].elements, 0), 0);
 
 CREATE OR REPLACE MACRO packed_by_format(weight, dtype) AS
     (weight.weights_bytes - weight.unquantised_bytes) * 8 / dtype.bits_per_weight;
@@ -54,7 +55,7 @@ CREATE OR REPLACE MACRO kept_share_most(model, constants) AS
     iif(model.tower_linear_elements > 0, constants.unsloth_kept_share_seeing, constants.unsloth_kept_share_text);
 
 CREATE OR REPLACE MACRO unpacked_elements(weight, dtype, model, repository, scenario, constants) AS CASE
-    WHEN repository IS NULL THEN kept_by_engine(model, scenario)
+    WHEN repository IS NULL THEN kept_by_program(model, scenario)
     WHEN repository.packed_elements IS NOT NULL THEN packed_by_format(weight, dtype) - repository.packed_elements
     ELSE kept_share_most(model, constants) * packed_by_format(weight, dtype)
 END;

@@ -17,7 +17,7 @@ def test_what_is_packed_is_what_the_published_total_tells(book):
     counts = dict(
         book.execute("SELECT lower(model_id), parameter_count FROM model WHERE NOT model_id ILIKE '%-FP8%'").fetchall()
     )
-    rows = [row for row in read_facts()["engine_repository"].iter_rows(named=True) if row["packed_elements"]]
+    rows = [row for row in read_facts()["program_repository"].iter_rows(named=True) if row["packed_elements"]]
     known = [(row, counts[name]) for row in rows for name in row["model_ids"].split() if counts.get(name)]
     assert len({row["loads"] for row, _ in known}) > 3
     for row, parameters in known:
