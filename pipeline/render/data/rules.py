@@ -25,6 +25,7 @@ FILES = (
     "capacity/limits",
     "capacity/support",
     "capacity/system",
+    "state/state",
     "ask/engine_setting",
     "speed/speed",
 )

@@ -1,7 +1,7 @@
 -- What an engine has to be told for a scenario that fits, where its defaults leave too little.
 --
 -- Units: bytes per GPU. Source: constant.csv (vllm_default_share, sglang_reserve_* and their like), vllm-state-blocks,
--- llama-cpp-slots, mlx-lm-server; kv_dtype.
+-- sglang-state-slots, llama-cpp-slots, mlx-lm-server; kv_dtype.
 -- Not covered: settings of other engines.
 
 -- The share that a server takes where nobody says: of the version that was asked for, else of the engine.
@@ -107,16 +107,36 @@ SELECT gpu.gpu_id, {
 } AS card
 FROM gpu CROSS JOIN constants_row;
 
--- The share is of what is free before it loads: without the process's context and the communication buffers.
+-- What it gives weights, caches and states together by itself, beside its context and the communication buffers.
+CREATE OR REPLACE MACRO static_bytes(footprint, capacity, reserve_mib, communication, constants) AS
+    (capacity - sglang_reserve_bytes(reserve_mib, footprint.gpu_count, constants))
+        * iif(coalesce(footprint.sees, false), constants.sglang_vision_share, 1)
+    - constants.process_context_bytes - communication;
+
+-- The share is of what is free before it loads: without the process's context and the communication buffers. (Of its
+-- band it has as much as leaves half of the rest free: what the weights take more is not there for the cache.)
+CREATE OR REPLACE MACRO static_share_held(footprint, held, capacity) AS
+    share_held(held, needed(held, footprint.error_band), capacity - footprint.total_bytes + held);
 CREATE OR REPLACE MACRO static_share_needed(footprint, held, capacity, reserve_mib, communication, constants) AS iif(
     footprint.engine_id = 'sglang' AND footprint.total_bytes <= capacity
         -- (of data-parallel attention it leaves more by itself: there it is told)
-        AND iif(footprint.data_parallel > 1, capacity, held) + constants.process_context_bytes + communication
-            > (capacity - sglang_reserve_bytes(reserve_mib, footprint.gpu_count, constants))
-                * iif(coalesce(footprint.sees, false), constants.sglang_vision_share, 1),
-    '--mem-fraction-static '
-        || printf('%.3f', ceil(1000 * held / (capacity - constants.process_context_bytes - communication)) / 1000),
-        NULL);
+        AND iif(footprint.data_parallel > 1, capacity, held)
+            > static_bytes(footprint, capacity, reserve_mib, communication, constants),
+    '--mem-fraction-static ' || printf('%.3f', ceil(1000 * static_share_held(footprint, held, capacity)
+        / (capacity - constants.process_context_bytes - communication)) / 1000), NULL);
+
+-- Of what the weights leave it gives states 0.9 ÷ 1.9 and the cache the rest, whatever either needs: where one of them
+-- then has too little it is told how many states there are.
+CREATE OR REPLACE MACRO divided_bytes(footprint, constants) AS (1 + constants.sglang_state_ratio)
+    * greatest(footprint.kv_cache_bytes + footprint.kv_padding_bytes,
+        footprint.state_bytes / constants.sglang_state_ratio);
+CREATE OR REPLACE MACRO states_needed(footprint, capacity, reserve_mib, communication, constants) AS iif(
+    footprint.engine_id = 'sglang' AND footprint.total_bytes <= capacity AND coalesce(footprint.state_bytes, 0) > 0
+        AND footprint.weights_bytes + divided_bytes(footprint, constants)
+            > static_bytes(footprint, capacity, reserve_mib, communication, constants),
+    '--max-mamba-cache-size '
+        || ((state_slots('sglang', sequences_of_rank(footprint)) - state_slots('sglang', 0))
+            * iif(footprint.phase_id = 'inference', footprint.data_parallel, 1))::BIGINT, NULL);
 
 -- vLLM sets memory aside for the largest image or video that a model can read, unless it is told that there are none
 -- (vllm-project/vllm PR 11210). What llama.cpp sets aside for a tower is left out of its figures where it has not been
@@ -162,6 +182,8 @@ CREATE OR REPLACE MACRO engine_setting(footprint, card, constants) AS iif(footpr
             constants),
         static_share_needed(footprint, footprint.weights_bytes + footprint.kv_cache_bytes
             + footprint.kv_padding_bytes + footprint.state_bytes, card.capacity_bytes, card.sglang_reserve_mib,
+            communication_bytes(footprint, constants), constants),
+        states_needed(footprint, card.capacity_bytes, card.sglang_reserve_mib,
             communication_bytes(footprint, constants), constants),
         cache_needed(footprint), slots_needed(footprint), prompts_needed(footprint, constants),
         inputs_needed(footprint)), ''));
