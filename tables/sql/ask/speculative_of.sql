@@ -265,6 +265,7 @@ CREATE OR REPLACE MACRO speculative_fits_on(
 WITH card_asked AS (SELECT gpu_id::VARCHAR AS gpu_id),
 judged AS (
     SELECT pair.*, gpu.gpu_id AS card_id, card_asked.gpu_id AS card_asked, gpu.capacity_bytes,
+        gpu.whole_bytes,
         coalesce(card_reason(running), card_reason(drafting),
             kv_reason(kv, older.least_capability, gpu.vendor, gpu.compute_capability))
             AS not_there,
@@ -296,7 +297,8 @@ SELECT
         THEN card_verdict(judged.total_bytes, judged.error_band, capacity_bytes, judged.gpu_count) END AS verdict,
     iif(judged.total_bytes IS NULL, NULL, nullif(concat_ws(' ', judged.engine_setting, judged.kv_setting,
         share_needed(judged.engine_id, judged.total_bytes, needed(judged.total_bytes, judged.error_band),
-            capacity_bytes, {'vllm_default_share': constants.vllm_default_share})), '')) AS engine_setting,
+            capacity_bytes, {'vllm_default_share': constants.vllm_default_share, 'whole': whole_bytes,
+                'apart': apart_bytes(judged.gpu_count, constants)})), '')) AS engine_setting,
     judged.holds_for,
     CASE
         WHEN card_asked IS NULL THEN 'no GPU was named'
