@@ -418,7 +418,10 @@ def in_its_format(almanac: Almanac, model: Model, use: Use) -> tuple[Model, Use]
         return model, use
     if use.engine_id is not None and not use.is_training and not _runs(almanac, use.engine_id, model.dtype_id):
         name = almanac.value("SELECT any_value(name) FROM program WHERE program_id = $id", {"id": use.program})
-        said = f"No source says that {name} runs {model.dtype_id}: told are the formats of the original that it runs."
+        said = (
+            f"Whether {name} runs {model.dtype_id}, and what it holds then, is not described here: told are the formats of the original that it "
+            "runs."
+        )
         return replace(model, note=" ".join(filter(None, (model.note, said)))), use
     return model, replace(use, dtype_id=model.dtype_id)
 
