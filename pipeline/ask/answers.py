@@ -16,7 +16,7 @@ from pipeline.book.wishes import Wish
 
 from . import pictures, shared
 from .almanac import Almanac, Row
-from .helps import commands_of, helps_of, smaller_of
+from .helps import commands_of, held_otherwise, helps_of, smaller_of
 from .problems import DOES_NOT, FITS, UNKNOWN, Wrong
 from .question import INFERENCE, Card, Model, Use, of_larger
 from .scenarios import (
@@ -132,6 +132,9 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
             answer["unpacked_from"] = stored
     if not use.is_training and (counted := counted_of(almanac, use.engine_id)):
         answer["counted"] = counted
+    is_served = verdict in ("fits", "tight") and not use.is_training
+    if is_served and best and (otherwise := held_otherwise(almanac, model, best["dtype_id"])):
+        answer["held_otherwise"] = otherwise
     if verdict != "fits":
         answer["helps"] = helps_of(almanac, model, card, use, rows, told, count, smaller)
         asked = [scenario_of(model, use, d, e, count) for d, e in main]

@@ -110,6 +110,8 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
             page.say(said, "dim")
         for packed in answer.get("packed", ()):
             page.say(_packed(packed), "dim")
+        if otherwise := answer.get("held_otherwise"):
+            page.say(_otherwise(otherwise))
         reached = [row for row in known if row["max_context_tokens"] and not row["model_context_tokens"]]
         if reached and use["phase_id"] == "inference":
             page.say(
@@ -353,6 +355,20 @@ def cards(card: dict[str, Any]) -> str:
 def _packed(packed: dict[str, Any]) -> str:
     """That a format is counted as repositories of such a model hold it."""
     return f"{packed['dtype_id']} is counted as repositories of such models hold it: {packed['note']}."
+
+
+def _otherwise(told: dict[str, Any]) -> str:
+    """That repositories of a format hold other weights than those that are counted."""
+    name = format_name(told["dtype_id"])
+    rows = told["repositories"]
+    held = ", ".join(
+        f"{row['model']} ({gib_of(row['weights_bytes']) + ' GiB' if row['weights_bytes'] else 'how much is not known'})"
+        for row in rows
+    )
+    return (
+        f"Counted in {name} are weights of {gib_of(told['weights_bytes'])} GiB. No repository that is listed holds just these; others hold "
+        f"other parts in few bits: {held}. Ask of the one that you load: vram-almanac fits {rows[0]['model']}"
+    )
 
 
 def _unpacked(answer: dict[str, Any]) -> str:
