@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.base import failures
 
 from .arguments import IMAGE_SIZE, parser
-from .problems import FITS, MISTAKE, NO_DATA, Problem, Wrong
+from .problems import FITS, MISTAKE, NO_DATA, UNKNOWN, Problem, Wrong
 
 if TYPE_CHECKING:
     from .almanac import Almanac
@@ -56,7 +56,10 @@ def run(asked: argparse.Namespace) -> int:
         answer, status, page = _answer(asked)
     except Problem as problem:
         if asked.json:
-            print(json.dumps({"problem": str(problem), "status": problem.status}, ensure_ascii=False))
+            told = {"problem": str(problem), "status": problem.status}
+            if problem.status == UNKNOWN:  # (as an answer says it)
+                told |= {"verdict": None, "reason": str(problem).removeprefix("Not known: ")}
+            print(json.dumps(told, ensure_ascii=False))
         say_problem(str(problem))
         return problem.status
     try:
@@ -208,7 +211,7 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
         if heard:
             answer["heard"] = heard
             page.say(heard)
-        words.footer(version, almanac.place, almanac.note, page)
+        words.footer(version, almanac.place, almanac.note, page, answer)
         if getattr(asked, "keep", None):
             page.say(f"Kept in {asked.keep}: FROM footprint_of('{own.MODEL_ID}')")
     return answer, status, page
@@ -236,7 +239,7 @@ def _receipt(asked: argparse.Namespace, page: Any) -> tuple[dict[str, Any], int,
         answer["data"] = {"place": almanac.place, "data_version": version, "note": almanac.note or None}
         answer["status"] = FITS
         words.receipt(answer, page)
-        words.footer(version, almanac.place, almanac.note, page)
+        words.footer(version, almanac.place, almanac.note, page, answer)
     return answer, FITS, page
 
 
