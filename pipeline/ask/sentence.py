@@ -54,8 +54,13 @@ def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespa
     words = asked.model.split()
     if pasted := _PASTED.fullmatch(" ".join(words)):
         name, behind = pasted[1], (pasted[2] or "").split()
-    elif len(words) < 2 or _is_model(almanac, asked.model):
+    elif len(words) < 2:
         return asked, ""
+    elif _is_model(almanac, asked.model):
+        count = _needed(almanac, words)
+        name, behind = " ".join(words[:count]), words[count:]
+        if not all(_BETWEEN.fullmatch(word) or _said(almanac, word) for word in behind):
+            return asked, ""  # (a word of its name that changes nothing: instruct)
     else:
         first = next(
             (at for at, word in enumerate(words) if not _BETWEEN.fullmatch(word) and word.lower() not in _PHASES), 0
@@ -79,6 +84,17 @@ def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespa
         setattr(told, said.option, [said.value] if is_list else said.value)
         flags.append(said.flag)
     return told, f"{visible(asked.model)} is asked as {visible(name)} {visible(' '.join(flags))}." if flags else ""
+
+
+def _needed(almanac: Almanac, words: list[str]) -> int:
+    """How many of the words of a name are taken for what all of them are: what stands behind a file or a tag may be passed over there."""
+    asked = [" ".join(words[:count]) for count in range(1, len(words) + 1)]
+    query = "SELECT known.name, r.model_id, r.dtype_id, r.dtype_named FROM (SELECT unnest($names) AS name) AS known, LATERAL (FROM repository_of(known.name)) AS r"
+    found = {
+        row["name"]: (row["model_id"], row["dtype_id"], row["dtype_named"])
+        for row in almanac.rows(query, {"names": asked})
+    }
+    return next(count for count, name in enumerate(asked, 1) if found[name] == found[asked[-1]])
 
 
 def _is_model(almanac: Almanac, name: str) -> bool:
@@ -129,9 +145,15 @@ def _objective(_: Almanac, text: str) -> _Said | None:
 
 def _context(_: Almanac, text: str) -> _Said | None:
     found = _CONTEXT.fullmatch(text)
-    if not found or not _CONTEXT_SAID.search(text):
+    if not found or not (_CONTEXT_SAID.search(text) or _is_round(text)):
         return None
     return _Said("context", tokens(found[1]), f"--context {tokens(found[1])}")
+
+
+def _is_round(text: str) -> bool:
+    """Whether a bare number is a length: whole thousands or 1,024s, which no card is called."""
+    size = int(re.sub(r"\D", "", text) or 0)
+    return size >= 1000 and (size % 1000 == 0 or size % 1024 == 0)
 
 
 def _users(_: Almanac, text: str) -> _Said | None:
@@ -171,6 +193,7 @@ def _quoted(text: str) -> str:
 
 
 _READERS: tuple[Callable[[Almanac, str], _Said | None], ...] = (
+    _card,
     _phase,
     _objective,
     _context,
@@ -178,5 +201,4 @@ _READERS: tuple[Callable[[Almanac, str], _Said | None], ...] = (
     _cache,
     _program,
     _format,
-    _card,
 )

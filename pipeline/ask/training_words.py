@@ -47,8 +47,8 @@ def chosen(answer: dict[str, Any]) -> str:
         return ""
     precision, many, rows = row.get("precision"), use["sequences"], answer.get("many", "sequences")
     optimizer = answer.get("optimizer") or row["optimizer_id"]
-    if precision == "pure":  # states are as wide as what is trained
-        optimizer = optimizer.replace("(fp32 states)", "(states as wide as the weights)")
+    if precision == "pure":  # (what does not follow the dtype of what is trained is named otherwise)
+        optimizer = optimizer.replace("(fp32 states", "(states as wide as the weights")
     parts = [
         optimizer,
         _PRECISION.get(precision, precision) if precision else None,
@@ -64,6 +64,13 @@ def chosen(answer: dict[str, Any]) -> str:
     if use.get("checkpointing") or use.get("optimizer_id"):
         return f"No trainer was named, so what of these nobody said is our choice: {told}."
     return f"No trainer was named, so these choices are ours: {told}. Without recomputing it takes more; --program counts with a trainer's own choices."
+
+
+def paged(answer: dict[str, Any], least: dict[str, Any]) -> int | None:
+    """Bytes of states that a paged optimizer has too many for the card, which holds the rest; None where that is not what is lacking."""
+    states = least.get("optimizer_bytes") or 0
+    is_paged = ", paged" in (answer.get("optimizer") or "") and states > 0
+    return states if is_paged and least["total_bytes"] - states <= least["capacity_bytes"] else None
 
 
 def optimizer_of(almanac: Almanac, text: str) -> str:

@@ -215,6 +215,12 @@ def _sentence(answer: dict[str, Any]) -> str:
             f"error margin of {100 * best['error_band']:.0f} %."
         )
     least = min((row for row in answer["formats"] if row["total_bytes"]), key=lambda row: row["total_bytes"])
+    if states := training_words.paged(answer, least):
+        return (
+            f"Not without paging: {answer['model']} may {how} on {where} {at} in {format_name(least['dtype_id'])}, but {gib_of(states)} of the "
+            f"{gib_of(least['total_bytes'])} GiB that it needs are states of a paged optimizer, which the driver moves to the computer's memory as "
+            f"the card runs out (slow): {gib_of(least['total_bytes'] - states)} of {gib_of(least['capacity_bytes'])} GiB stay on the card."
+        )
     return (
         f"No: {answer['model']} cannot {how} on {where} {at}: the smallest of its formats here, {format_name(least['dtype_id'])}, "
         f"needs {gib_of(least['total_bytes'])} of {gib_of(least['capacity_bytes'])} GiB."

@@ -151,13 +151,17 @@ def prepare(connection: duckdb.DuckDBPyConnection) -> None:
     _find_bends(connection)
 
 
+# what programs make of a model's name: nothing that is worked out beforehand names a program
+_OF_PROGRAMS = ("repositories",)
+
+
 def find_twins(connection: duckdb.DuckDBPyConnection, models: Sequence[str] | None = None) -> None:
     """`twin`: for each model and dtype the first model of the same shape and weights, which is worked out for all of them."""
     connection.execute(
         f"""
         CREATE OR REPLACE TABLE twin AS
         WITH same_shape AS (
-            SELECT model_id, min(model_id) OVER (PARTITION BY {_facts(connection, SHAPE, "model_id")}) AS shape_id
+            SELECT model_id, min(model_id) OVER (PARTITION BY {_facts(connection, SHAPE, "model_id", *_OF_PROGRAMS)}) AS shape_id
             FROM shape WHERE $models IS NULL OR list_contains($models, model_id)
         )
         SELECT

@@ -211,6 +211,11 @@ export const memory = {
   set(key, value) {
     try { localStorage.setItem(`almanac:${key}`, value); } catch { /* private windows may refuse */ }
   },
+  // the system that was last chosen, where it is one of these: a card gives less under Windows on every page
+  system(systems = COUNTED_SYSTEMS) {
+    const [[usual]] = systems, known = COUNTED_SYSTEMS.map(([id]) => id), last = memory.get("system");
+    return known.includes(last) ? last : usual;
+  },
 };
 
 // Cards: which of them a table shows. `mine` comes first wherever it is known.

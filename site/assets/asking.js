@@ -1,5 +1,6 @@
 // Fields that several pages ask by: a model by its name, a whole number from 1.
-const a = await import(`./almanac.js${new URL(import.meta.url).search}`);
+const search = new URL(import.meta.url).search;
+const a = await import(`./almanac.js${search}`);
 const NEAR = 20; // names that are offered
 
 // `chosen` is called with a name that is a model's as it is typed, and with what was typed when the field is left.
@@ -12,8 +13,25 @@ export function modelField(models, value, chosen) {
     list.replaceChildren(...near.map((id) => a.h("option", { value: id })));
     if (models.id.includes(input.value)) chosen(input.value);
   });
-  input.addEventListener("change", () => chosen(input.value.trim()));
+  input.addEventListener("change", async () => {
+    const typed = input.value.trim(), id = await meant(models, typed);
+    if (input.value.trim() !== typed) return; // something else was typed meanwhile
+    input.value = id;
+    chosen(id);
+  });
   return a.h("label", { class: "search" }, a.h("span", {}, "Model"), input, list);
+}
+
+// The model that a name as people write it means, by the rule of the search (find.js): the one of just that name, else the most downloaded that has its
+// words; what was typed, where none has.
+let finding;
+async function meant(models, typed) {
+  const lower = typed.toLowerCase(), own = models.id.find((id) => id.toLowerCase() === lower);
+  if (own || !typed) return own ?? typed;
+  finding ??= Promise.all([import(`./find.js${search}`), a.load("data/words.json")]);
+  const [find, spoken] = await finding, names = (models.folded ??= models.id.map(find.fold));
+  const has = find.filter(names, typed, spoken), found = models.id.filter((_, i) => has(i)), bare = find.fold(typed).bare;
+  return found.find((id) => find.fold(id.slice(id.lastIndexOf("/") + 1)).bare === bare) ?? found[0] ?? typed;
 }
 
 export function numberField(key, name, value, chosen) {

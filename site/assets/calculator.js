@@ -40,6 +40,7 @@ function read(asked) {
 const asked = new URLSearchParams(location.search);
 const noCard = asked.get("gpu") && a.listed(asked.get("gpu"), world.gpus.map((g) => g.id)) === null ? asked.get("gpu") : "";
 if (!asked.has("gpu") && a.memory.get("gpu")) asked.set("gpu", a.memory.get("gpu"));
+if (!asked.has("system")) asked.set("system", a.memory.system());
 const state = read(asked);
 const wrongKeys = a.foreign(asked, ["model", "gpu", "with", "free", "system", "ask", "beside", ...ORDER, ...ORDER.map(short)]);
 wrongKeys.push(...state.wrongOthers.map((id) => `with=${id}`), ...(asked.get("with") && !state.gpu ? [`with=${asked.get("with")}`] : []));
@@ -138,7 +139,7 @@ if (noCard) card.append(a.h("small", { class: "told-beside", role: "status" }, `
 card.addEventListener("change", () => card.querySelector(".told-beside")?.remove());
 const freeTold = a.h("small", { class: "told-beside", role: "status", hidden: true });
 const freeField = numberField("free", "Free memory, GiB", "any", freeTold);
-const system = a.select("system", "System", r.SYSTEMS, state.system, (value) => change("system", value));
+const system = a.select("system", "System", r.SYSTEMS, state.system, (value) => { a.memory.set("system", value); change("system", value); });
 const wanted = a.select("ask", "I want to know", ASKS, state.ask, (value) => change("ask", value));
 const groups = GROUPS.map(([name, fields]) => {
   const keys = Object.keys(fields).filter((key) => ORDER.includes(key));
@@ -154,15 +155,15 @@ copy.addEventListener("click", async () => {
 });
 const told = a.h("p", { class: "status told", role: "status" }, a.refused(wrongKeys));
 told.hidden = !wrongKeys.length;
-const own = a.h("details", { class: "more" }, a.h("summary", {}, "A model of your own: its config.json"));
+const own = a.h("details", { class: "more" }, a.h("summary", {}, "A model of your own: its config.json, in a terminal"));
 const pasted = a.h("textarea", { rows: 5, name: "config", "aria-label": "config.json", placeholder: "Paste the config.json here, or drop the file", spellcheck: "false" });
 const ownSaid = a.h("div", { role: "status" });
 own.append(pasted, ownSaid);
-pasted.addEventListener("input", () => sayOwn(pasted.value));
+pasted.addEventListener("input", () => { sayOwn(pasted.value); calculate(); });
 for (const kind of ["dragover", "drop"]) pasted.addEventListener(kind, async (event) => {
   event.preventDefault();
   const [file] = event.dataTransfer?.files ?? [];
-  if (kind === "drop" && file) { pasted.value = await file.text(); sayOwn(pasted.value); }
+  if (kind === "drop" && file) { pasted.value = await file.text(); sayOwn(pasted.value); calculate(); }
 });
 // The readers of configs are a program of their own: what a page can say of one is whether the model is listed here, and the command that answers.
 function sayOwn(text) {
@@ -173,8 +174,8 @@ function sayOwn(text) {
   if (!config || typeof config !== "object" || Array.isArray(config) || typeof config.model_type !== "string") return ownSaid.append(a.h("p", {}, "A config.json says a model_type; this does not."));
   const name = typeof config._name_or_path === "string" && models.id.includes(config._name_or_path) ? config._name_or_path : null;
   ownSaid.append(a.h("p", {}, ...(name ? ["It names itself ", a.h("a", { href: `?${new URLSearchParams({ ...Object.fromEntries(addressOf(state)), model: name })}` }, a.shown(name)), ", which is listed here, unless it was changed since. "] : []),
-    `The reader of ${a.shown(config.model_type)} is part of the program and not of this page, which sends nothing anywhere. Beside the file, in a checkout of the almanac:`),
-    a.h("pre", {}, a.h("code", {}, `.venv/bin/python -m pipeline fits config.json${state.gpu ? ` --gpu ${state.gpu}` : ""}${state.context_tokens && !faultOf(state, "context_tokens") ? ` --context ${state.context_tokens}` : ""}`)));
+    `The reader of ${a.shown(config.model_type)} is part of the program and not of this page, which sends nothing anywhere. Beside the file, `, a.h("a", { href: a.address("terminal/") }, "in a terminal"), ":"),
+    a.h("pre", {}, a.h("code", {}, `vram-almanac fits config.json${state.gpu ? ` --gpu ${state.gpu}` : ""}${state.context_tokens && !faultOf(state, "context_tokens") ? ` --context ${state.context_tokens}` : ""}`)));
 }
 form.append(told, a.h("div", { class: "controls" }, asking.modelField(models, state.model, (value) => change("model", value)), wanted), a.h("div", { class: "controls" }, card, system, freeField), others, ...groups.map(({ set }) => set), a.h("div", { class: "tools" }, pin, copy), own);
 form.addEventListener("submit", (event) => event.preventDefault());
@@ -189,8 +190,9 @@ function change(key, value) {
 
 // ---- the memory that there is: typed, or what the card gives
 const cardOf = (s) => world.gpus.find((g) => g.id === s.gpu);
-const freeFault = (s) => (s.free !== "" && !(+s.free > 0 && +s.free < 1e6) ? `“${s.free}” is no amount of memory: what the card gives is taken.` : "");
-const bytesOf = (s) => (s.free !== "" && !freeFault(s) ? Math.floor(+s.free * 2 ** 30) : cardOf(s) ? r.under(s.system, cardOf(s)) : null);
+const freeFault = (s) => (s.free !== "" && !(+s.free > 0 && +s.free < 1e6) ? `“${s.free}” is no amount of memory, in GiB.` : "");
+// (more than a card gives is not free of it)
+const bytesOf = (s) => (s.free !== "" && !freeFault(s) ? Math.min(Math.floor(+s.free * 2 ** 30), cardOf(s)?.bytes ?? Infinity) : cardOf(s) ? r.under(s.system, cardOf(s)) : null);
 const named = (s, n = 1) => `${n > 1 ? `${n} × ` : ""}${cardOf(s)?.short ?? "the card"}`;
 const gives = (s) => (s.free !== "" && !freeFault(s) ? `${a.gib(bytesOf(s) / 1024)} GiB free` : `which gives ${s.system === "windows" && bytesOf(s) < cardOf(s).bytes ? "about " : ""}${a.gib(bytesOf(s) / 1024)} GiB${s.system === "windows" && bytesOf(s) < cardOf(s).bytes ? " under Windows" : ""}`);
 // My card and those beside it; null where there are none, or nobody knows what one gives.
@@ -346,6 +348,8 @@ async function calculate() {
   form.hidden = false;
   history.replaceState(null, "", `?${addressOf(state)}`);
   show(row, of);
+  const none = freeFault(state) || (pasted.value.trim() && "The config.json that was pasted is asked about in a terminal: the command stands below the questions.");
+  if (none) return say({ ...out, row: null, wanted: null }, `No answer. ${none}`);
   if (of.number < 0) return say(out, `There is no model of the name ${a.shown(state.model)} here.`, nearest(state.model));
   if (of.isPipeline) return sayPipeline(out);
   if (!of.own) return say(out, `Unknown: ${a.shown(models.reason.values[models.reason.of[of.number]] ?? "nothing is published")}.`);

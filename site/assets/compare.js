@@ -19,7 +19,7 @@ const address = new URLSearchParams(location.search);
 const named = (address.get("gpus") ?? "").split(",").filter(Boolean);
 const asked = [...new Set(named.map((id) => a.listed(id, world.gpus.map((g) => g.id))).filter(Boolean))];
 const refused = a.foreign(address, ["gpus", "system"]);
-let system = a.listed(address.get("system") ?? "", a.COUNTED_SYSTEMS.map(([id]) => id)) ?? "linux";
+let system = a.listed(address.get("system") ?? "", a.COUNTED_SYSTEMS.map(([id]) => id)) ?? a.memory.system();
 if (address.get("system") && address.get("system").toLowerCase() !== system) refused.push(`system=${address.get("system")}`);
 if (asked.length < new Set(named).size || asked.length > MOST) refused.push(`gpus=${address.get("gpus")}`);
 const note = a.h("p", { class: "status", role: "status" }, a.refused(refused));
@@ -38,7 +38,7 @@ function controls() {
       draw();
       form.querySelector(`[name=card${Math.min(i, chosen.length)}]`)?.focus();
     }));
-  const under = a.select("system", "System", a.COUNTED_SYSTEMS, system, (id) => { system = id; draw(); });
+  const under = a.select("system", "System", a.COUNTED_SYSTEMS, system, (id) => { a.memory.set("system", id); system = id; draw(); });
   form.replaceChildren(...boxes, ...(world.wddm_share ? [under] : []));
   form.hidden = false;
 }

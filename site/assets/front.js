@@ -34,7 +34,7 @@ let sheets;
 const sheet = (id) => Object.fromEntries((sheets?.rows.find(([card]) => card === id) ?? []).map((value, i) => [sheets.columns[i], value]));
 
 const start = { count: 1, gpu: "", want: wishes[0].name, ...Object.fromEntries(SIZES.map((key) => [key, null])), system: a.SYSTEMS[0][0], free: "", sort: "current", find: "" };
-const state = { ...start, gpu: cardOf(a.memory.get("gpu")) ? a.memory.get("gpu") : "" };
+const state = { ...start, gpu: cardOf(a.memory.get("gpu")) ? a.memory.get("gpu") : "", system: a.memory.system() };
 let refused = a.foreign(asked, [...KEYS, ...MATRIX]);
 const wished = (want = state.want) => wishes.find((w) => w.name === want);
 const isMade = () => wished().isMade; // measured in something else than tokens
@@ -82,6 +82,8 @@ function controls() {
     select.value = String(key === "context" ? wanted() : state[key]);
     select.disabled = false;
   }
+  // a Mac has one system, which takes the same whatever else runs
+  form.elements.system.parentElement.hidden = cardOf(gpuNow().id)?.vendor === "apple";
   // what a desktop leaves has to be typed; what was typed is taken whatever the system
   free.hidden = state.system !== "desktop" && state.free === "";
   if (freeInput !== document.activeElement) freeInput.value = state.free;
@@ -99,6 +101,7 @@ function change(key, value) {
   if (key === "want" && keyOf(value) === keyOf() && wanted() === wished().usual) state[keyOf(value)] = wished(value).usual;
   state[key] = value;
   if (key === "gpu") { a.memory.set("gpu", value); guess.hidden = true; }
+  if (key === "system") a.memory.set("system", value);
   refused = [];
   shown = ROWS;
   return draw();
@@ -144,7 +147,7 @@ function gpuNow() {
   const { gpu: id, system, free } = state;
   if (used.id !== id || used.system !== system || used.free !== free) { // every cell asks
     const gpu = cardOf(id) ?? cardOf(EXAMPLE);
-    used = { id, system, free, gpu: { ...gpu, bytes: a.freeBytes(free) ?? a.under(world, system, gpu) } };
+    used = { id, system, free, gpu: { ...gpu, bytes: Math.min(a.freeBytes(free) ?? a.under(world, system, gpu) ?? NaN, gpu.bytes) || null } };
   }
   return used.gpu;
 }
@@ -160,12 +163,14 @@ function carried() {
   const given = { ...(state.gpu && { gpu: state.gpu }), ...(phase && { phase }), ...(!isMade() && wanted() !== wished().usual && { context: wanted() }), ...(state.system === "windows" && { system: state.system }) };
   return Object.keys(given).length ? `?${new URLSearchParams(given)}` : "";
 }
-// How long a context a cell says: rounded down, "all" where it is all that the model reads, "≥" where nobody looked further.
+// How long a context a cell says: rounded down, "all" where it is all that the model reads, "≥" where nobody looked further, "?" where nobody says how far
+// it reads.
 function reach(cell, work) {
   const whole = current.data.context[work], { longest, line } = cell;
-  const text = wished().unit.told(longest);
+  const text = `${wished().unit.told(longest)}${isUnread(work) ? "?" : ""}`;
   return whole && longest >= whole ? `all ${text}` : longest >= line.at.at(-1) ? `≥ ${text}` : text;
 }
+const isUnread = (work) => isRun() && !current.data.context[work];
 const svg = (name, attributes) => {
   const element = document.createElementNS("http://www.w3.org/2000/svg", name);
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
@@ -189,7 +194,7 @@ function cellOf(cell, c, row, gpu) {
   const need = needAt(line, wanted());
   const told = `${formatOf(c)}: ${a.gib(need.total / 1024)} GiB${each()} ${size(need.at)}, ± ${Math.round(100 * (Array.isArray(line.band) ? Math.max(...line.band) : line.band))} %; ${hardware()} gives ${a.gib(gpu.bytes / 1024)}`;
   if (!longest) return line.totals[0] <= gpu.bytes ? td("tight", "tight", `${told}. It fits by less than our error`) : td("none", "–", told);
-  return td(c === row.best ? "best" : longest >= wanted() ? "fits" : "less", reach(cell, row.work), told);
+  return td(c === row.best ? "best" : longest >= wanted() ? "fits" : "less", reach(cell, row.work), isUnread(row.work) ? `${told}. Its config here does not say how many tokens it was made to read: longer ones fit, and may make no sense` : told);
 }
 function rowOf(row) {
   const { data } = current, { work, cells, best } = row, gpu = gpuNow(), { main } = data;

@@ -28,7 +28,7 @@ const [world, models, spoken] = await Promise.all([a.world(), a.models(), a.load
 const defaults = {
   ...world.opening.inference, phase: "inference", gpu: "", find: "", cards: "common", task: "", licence: "", family: "", size: "", only: "", sort: "downloads", pins: "", figure: "full", system: a.SYSTEMS[0][0],
 };
-const state = { ...defaults, gpu: a.memory.get("gpu") ?? "", cards: a.memory.get("cards") ?? "common", pins: a.memory.get("pins") ?? "", figure: a.memory.get("figure") ?? "full" };
+const state = { ...defaults, gpu: a.memory.get("gpu") ?? "", cards: a.memory.get("cards") ?? "common", pins: a.memory.get("pins") ?? "", figure: a.memory.get("figure") ?? "full", system: a.memory.system() };
 const pins = () => state.pins.split(",").filter(Boolean);
 const opening = () => world.opening[state.phase === "inference" ? "inference" : "training"];
 
@@ -163,7 +163,7 @@ function controls() {
   };
   const more = a.h("details", { class: "more", open: ["task", "licence", "family", "size", "only"].some((k) => state[k]) || state.system !== defaults.system || form.querySelector("details.more")?.open },
     a.h("summary", {}, "More filters"),
-    a.h("div", { class: "controls" }, choose("size", "Size", SIZES, filtered), facet("task", "Task", "task"), facet("family", "Family", "family"), facet("licence", "Licence", "licence"), choose("only", "Show", ONLY, filtered), choose("system", "System", a.COUNTED_SYSTEMS, () => { use(); refresh({ rebuild: true }); }),
+    a.h("div", { class: "controls" }, choose("size", "Size", SIZES, filtered), facet("task", "Task", "task"), facet("family", "Family", "family"), facet("licence", "Licence", "licence"), choose("only", "Show", ONLY, filtered), choose("system", "System", a.COUNTED_SYSTEMS, () => { a.memory.set("system", state.system); use(); refresh({ rebuild: true }); }),
       choose("figure", "Figure in a cell", a.FIGURES, () => { a.memory.set("figure", state.figure); refresh({ rebuild: true }); })));
   const myCard = a.select("gpu", "My card", a.gpuOptions(world), state.gpu, (value) => {
     state.gpu = value;

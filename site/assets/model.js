@@ -111,7 +111,7 @@ class Page {
     const state = {
       gpu: one("gpu", cards, remembered("gpu", cards, "")),
       cards: one("cards", sets, remembered("cards", sets, "common")),
-      system: one("system", a.COUNTED_SYSTEMS.map(([id]) => id), "linux"),
+      system: one("system", a.COUNTED_SYSTEMS.map(([id]) => id), a.memory.system()),
       figure: one("figure", figures, remembered("figure", figures, "full")),
       phase: one("phase", phases, "inference"),
     };
@@ -191,7 +191,7 @@ class Page {
     const of = () => (kind ? this.state[kind] : this.state);
     const found = a.select(key, label, options, of()[key], (value) => {
       of()[key] = typeof of()[key] === "number" ? +value : value;
-      if (!kind && key !== "system") a.memory.set(key, value);
+      if (!kind) a.memory.set(key, value);
       this.say([]);
       this.tell();
       this.draw();

@@ -20,7 +20,7 @@ const FORMATS = ["gguf-q4_k_m", "gguf-mxfp4", "awq-int4", "bf16"]; // the first 
 const asked = new URLSearchParams(location.search);
 const KEYS = ["model", "dtype", "context", "users", "cache", "up_to", "kind", "system", "used", "sort"];
 const refused = a.foreign(asked, KEYS);
-const state = { model: asked.get("model") ?? first, dtype: asked.get("dtype") ?? "", context: 8192, users: 1, cache: "", up_to: 2, kind: "all", system: "linux", used: "", sort: "price" };
+const state = { model: asked.get("model") ?? first, dtype: asked.get("dtype") ?? "", context: 8192, users: 1, cache: "", up_to: 2, kind: "all", system: a.memory.system(), used: "", sort: "price" };
 const whole = (key, most) => {
   const text = asked.get(key), n = text === null ? null : a.number(text);
   if (text === null) return;
@@ -64,6 +64,7 @@ function takenBox() {
 const given = (g) => (state.system !== "desktop" ? r.under(state.system, g) : state.used === "" ? null : Math.max(0, r.under("linux", g) - a.freeBytes(state.used)));
 function change(key, value) {
   if (state[key] === value) return;
+  if (key === "system") a.memory.set("system", value);
   if (key === "system" && value !== "desktop") state.used = form.elements.used.value = "";
   if (key === "model") state.dtype = "";
   state[key] = value;

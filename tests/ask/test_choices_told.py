@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.ask.training_words import chosen
+from pipeline.book.facts import read_facts
 from tests.few import PACKED, SMALL, TEXT
 
 PARTS = ("weights", "adapters", "kv_cache", "kv_padding", "state", "activations", "gradients", "optimizer", "overhead")
@@ -86,3 +87,32 @@ def test_states_are_not_said_to_be_in_32_bits_where_they_are_as_wide_as_the_weig
     answer = {"use": {"sequences": 1, "program": "ms-swift"}, "optimizer": "AdamW (fp32 states)"}
     mixed, pure = (chosen(answer | {"best": row | {"precision": precision}}) for precision in ("mixed", "pure"))
     assert "fp32 states" in mixed and "fp32 states" not in pure and "as wide as the weights" in pure
+
+
+def test_states_of_a_paged_optimizer_alone_make_no_plain_no(ask_json, ask):
+    """The driver moves them where the card runs out: what is left on the card is what decides."""
+    asked = ("fits", SMALL, "--phase", "full-finetune", "--context", "512", "--optimizer")
+    row = ask_json(*asked, "paged_adamw", "--gpu", "h100-sxm")["best"]
+    free = f"{row['total_bytes'] - row['optimizer_bytes'] // 2}B"
+    status, out, _err = ask(*asked, "paged_adamw", "--gpu", "h100-sxm", "--free", free)
+    assert status == 1 and out.startswith("Not without paging: ") and "stay on the card." in " ".join(out.split())
+    status, out, _err = ask(*asked, "adamw", "--gpu", "h100-sxm", "--free", free)
+    assert status == 1 and out.startswith("No: ")
+    less = f"{(row['total_bytes'] - row['optimizer_bytes']) // 2}B"
+    assert ask(*asked, "paged_adamw", "--gpu", "h100-sxm", "--free", less)[1].startswith("No: ")
+
+
+def test_only_states_that_follow_the_weights_are_said_to_be_as_wide():
+    row = dict.fromkeys(("lora_rank", "lora_targets")) | {
+        "checkpointing": "full",
+        "optimizer_id": "",
+        "precision": "pure",
+    }
+    names = {
+        r["name"]: r["follows_parameter_dtype"]
+        for r in read_facts()["optimizer"].iter_rows(named=True)
+        if "fp32" in r["name"]
+    }
+    for name, follows in names.items():
+        told = chosen({"use": {"sequences": 1, "program": "torchtune"}, "optimizer": name, "best": row})
+        assert ("as wide as the weights" in told) == follows, name

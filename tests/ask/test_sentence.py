@@ -17,6 +17,7 @@ from tests.few import TEXT
         ("can i run qwen3 8b with vllm 0.27 on two l4, 16k context", ["--program", "vllm 0.27", "--gpu", "2xl4", "--context", "16384"]),
         ("qwen3 8b ollama 3090 4 users kv q8_0", ["--program", "ollama", "--gpu", "rtx-3090", "--users", "4", "--kv", "q8_0"]),
         ("qwen3 8b lora batch 2 2x h100 sxm", ["--phase", "lora", "--users", "2", "--gpu", "2xh100-sxm"]),
+        ("qwen3 8b vllm 4090 16384", ["--program", "vllm", "--gpu", "rtx-4090", "--context", "16384"]),
         ("lora qwen3 8b on a 4090", ["--phase", "lora", "--gpu", "rtx-4090"]),
         ("qwen3 8b full fine-tuning 8192 tokens h200 sxm", ["--phase", "full-finetune", "--context", "8192", "--gpu", "h200-sxm"]),
         ("qwen3 8b 3090 + 3060 12gb", ["--gpu", "rtx-3090 + rtx-3060-12gb"]),
@@ -37,6 +38,12 @@ def test_words_of_a_name_are_of_the_name(ask_json):
 def test_a_tag_that_is_pasted_has_options_behind_it_too(ask_json):
     told = ask_json("fits", "ollama run qwen3:8b on a 3060 12gb")
     assert "--gpu '3060 12gb'" in told["heard"] and told["verdict"] == "fits"
+
+
+def test_what_a_name_passes_over_is_heard(ask_json):
+    """A file or a format that the almanac does not describe is a name whatever stands behind it."""
+    told = ask_json("fits", "qwen3 8b exl3 4090 16k")
+    assert told["heard"] == "qwen3 8b exl3 4090 16k is asked as qwen3 8b exl3 --gpu 4090 --context 16384."
 
 
 @pytest.mark.parametrize(

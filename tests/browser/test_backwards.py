@@ -201,7 +201,7 @@ def test_a_config_is_answered_by_what_is_listed_or_by_the_command(page):
     box = page.get_by_label("config.json", exact=True)
     box.fill('{"model_type": "qwen3", "_name_or_path": "acme/Beta-MoE-30B-A3B"}')
     said = page.locator("#calc form details")
-    expect(said).to_contain_text("python -m pipeline fits config.json --gpu rtx-4090")
+    expect(said).to_contain_text("vram-almanac fits config.json --gpu rtx-4090")
     expect(said.get_by_role("link", name="acme/Beta-MoE-30B-A3B")).to_be_visible()
     box.fill("{model_type}")
     expect(said).to_contain_text("This is no JSON")

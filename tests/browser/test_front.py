@@ -57,6 +57,18 @@ def test_cells_hold_the_longest_context_of_each_format_and_the_best_is_marked(op
     assert page.url.endswith("?gpu=rtx-3060-12gb&context=32768")
 
 
+def test_a_context_beyond_which_nobody_says_that_a_model_reads_is_marked(open_page, site_url):
+    def silent(route):
+        held = route.fetch().json()
+        route.fulfill(json=held | {"context": [None] * len(held["context"])} if "context" in held else held)
+
+    page = open_page()
+    page.route("**/data/window/*.json*", silent)
+    page.goto(f"{site_url}?gpu=rtx-3060-12gb")
+    expect(page.locator(ROW, has_text="Alpha").locator("td.cell.best")).to_have_text("16k?")
+    assert "made to read" in page.locator(ROW, has_text="Alpha").locator("td.cell.best").get_attribute("title")
+
+
 LONGEST = """async () => {
     const of = (file) => document.querySelector('script[src*="almanac/page.js"]').src.replace("page.js", file);
     const [a, { Window }] = [await import(of("almanac.js")), await import(of("window.js"))];

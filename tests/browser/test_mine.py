@@ -83,3 +83,28 @@ def test_a_training_that_no_published_number_of_cards_holds_says_how_many_do(ope
     assert before and no.count() < before
     # of a card that is nobody's the published numbers stand
     assert page.locator("[data-matrix=training] tbody td:not(:nth-child(3))[title*='shared by ZeRO-3']").count() == 0
+
+
+def test_the_system_is_remembered_as_the_card_is(open_page, site_url):
+    """A card gives less under Windows: who said so once is answered so on every page."""
+    page = open_page("?gpu=rtx-3060-12gb")
+    page.locator("#window select[name=system]").select_option("windows")
+    page.wait_for_url("**system=windows**")
+    for path, field in (
+        ("", "#window select[name=system]"),
+        (MODEL, "[data-controls=mine] select[name=system]"),
+        ("matrix/", "select[name=system]"),
+        ("calculator/", "#calc select[name=system]"),
+        ("which-card/", "select[name=system]"),
+        ("compare/?gpus=rtx-3060-12gb", "select[name=system]"),
+    ):
+        page.goto(f"{site_url}{path}")
+        expect(page.locator(field).first).to_have_value("windows")
+    page.goto(f"{site_url}{MODEL}?system=linux")  # what the address says is so
+    expect(page.locator("[data-controls=mine] select[name=system]")).to_have_value("linux")
+
+
+def test_a_mac_is_under_no_system_of_a_pc(open_page):
+    page = open_page("?gpu=m4-max-128gb")
+    expect(page.locator("#window .answer")).to_contain_text("M4 Max 128GB")
+    assert not page.locator("#window select[name=system]").is_visible()

@@ -190,7 +190,7 @@ def test_j_what_my_own_config_comes_to(hand):
     hand.click(hand.page.get_by_text("A model of your own"))
     hand.touched += 1
     hand.page.get_by_label("config.json", exact=True).fill('{"model_type": "qwen3"}')
-    expect(hand.page.locator("#calc form details")).to_contain_text("python -m pipeline fits config.json")
+    expect(hand.page.locator("#calc form details")).to_contain_text("vram-almanac fits config.json")
     assert hand.touched <= 4  # with the drawer of a phone
 
 

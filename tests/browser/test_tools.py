@@ -218,3 +218,35 @@ def test_a_card_that_is_not_here_is_told(open_page):
     assert "rtx-9999" not in page.locator("#calc form").inner_text()
     page = open_page("calculator/?model=acme/Alpha-7B-Instruct&gpu=RTX-4090")
     assert page.get_by_label("My card").input_value() == "rtx-4090"
+
+
+def test_what_is_no_amount_of_memory_has_no_answer_and_more_than_the_card_gives_is_not_free_of_it(open_page):
+    page = open_page("calculator/?model=acme/Alpha-7B-Instruct&gpu=rtx-4090&dtype_id=gguf-q4_k_m")
+    answer = page.locator("#calc .answer")
+    expect(answer).to_contain_text("fits on RTX 4090")
+    for typed in ("0", "-1"):
+        page.locator("#calc input[name=free]").fill(typed)
+        expect(answer).to_have_text(f"No answer. “{typed}” is no amount of memory, in GiB.")
+    page.locator("#calc input[name=free]").fill("9999")
+    expect(answer).to_contain_text("23.4 GiB free")  # what it gives in this book
+
+
+def test_a_config_that_is_pasted_takes_the_other_models_answer_away(open_page):
+    page = open_page("calculator/?model=acme/Alpha-7B-Instruct&gpu=rtx-4090")
+    answer = page.locator("#calc .answer")
+    expect(answer).to_contain_text("GiB")
+    page.get_by_text("A model of your own").click()
+    page.locator("textarea[name=config]").fill('{"model_type": "llama"}')
+    expect(answer).to_contain_text("No answer. The config.json")
+    page.locator("textarea[name=config]").fill("")
+    expect(answer).not_to_contain_text("No answer")
+
+
+@pytest.mark.parametrize("path", ["calculator/", "which-card/", "techniques/"])
+def test_a_model_is_asked_by_its_name_as_people_write_it(open_page, path):
+    page = open_page(path)
+    field = page.locator("input[name=model]")
+    field.fill("alpha 7b instruct")
+    field.press("Enter")
+    expect(field).to_have_value("acme/Alpha-7B-Instruct")
+    page.wait_for_url("**model=acme%2FAlpha-7B-Instruct**")

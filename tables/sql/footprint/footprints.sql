@@ -28,7 +28,8 @@ part AS (
             + (untied_head_bytes(model, scenario) - packed_head_saving(model, dtype, scenario))::BIGINT, NULL)
             AS inference_weights,
         iif(scenario.phase_id = 'inference', 0, trained_weights(weight, scenario) * iif(scenario.are_masters_weights, 2,
-            1) + untied_head_bytes(model, scenario) - packed_head_saving(model, dtype, scenario)) AS whole_weights,
+            1) + kept_layer_bytes(weight, dtype, model, scenario, constants) + untied_head_bytes(model, scenario)
+            - packed_head_saving(model, dtype, scenario)) AS whole_weights,
         iif(scenario.phase_id = 'inference', 0, packed_whole_bytes(weight, dtype, scenario)) AS packed_whole,
         iif(scenario.phase_id = 'inference', 0, gradients_bytes(model, scenario)) AS whole_gradients,
         iif(scenario.phase_id = 'inference', 0, optimizer_bytes(model, scenario, optimizer)) AS whole_optimizer,
@@ -61,8 +62,8 @@ recipe AS (
         model_id, recipe_phase_id AS phase_id, is_adapter, precision, compute_bytes, lora_rank, lora_targets,
         adapter, has_adapter_dropout, has_adapted_experts, attention, context_tokens, least(sequences, 2) AS sequences,
         tensor_parallel, is_sequence_parallel,
-        has_fused_kernels, repeats_keys, joins_projections, prepares_base, packed_adapter_bytes,
-        keeps_alternate_products, engine_norm_form,
+        has_fused_kernels, has_fused_sinks, flex_mask_bytes_each, repeats_keys, joins_projections, prepares_base,
+        packed_adapter_bytes, keeps_alternate_products, engine_norm_form,
         dtype_id = 'fp16' AS is_half, has_fp32_biases(part) AS has_fp32_biases
     FROM part
     WHERE phase_id <> 'inference' AND unknown_reason IS NULL
@@ -104,7 +105,8 @@ step AS (
         AND recipe.attention = scenario.attention AND recipe.context_tokens = scenario.context_tokens
         AND recipe.sequences = least(scenario.sequences, 2) AND recipe.tensor_parallel = scenario.tensor_parallel
         AND recipe.is_sequence_parallel = scenario.is_sequence_parallel
-        AND recipe.has_fused_kernels = scenario.has_fused_kernels AND recipe.repeats_keys = scenario.repeats_keys
+        AND recipe.has_fused_kernels = scenario.has_fused_kernels
+        AND recipe.has_fused_sinks = scenario.has_fused_sinks AND recipe.repeats_keys = scenario.repeats_keys
         AND recipe.joins_projections = scenario.joins_projections
         AND recipe.is_half = (scenario.dtype_id = 'fp16') AND recipe.prepares_base = scenario.prepares_base
         AND recipe.has_fp32_biases = has_fp32_biases(scenario)

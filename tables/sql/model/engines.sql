@@ -1,7 +1,7 @@
 -- What engines make of a model's architecture: those that cannot load it, those of which nobody knows what they hold of
--- it, those whose class of it has no fused attention, and those whose cache uses its windows (llama.cpp and MLX LM load
--- Mistral and others as plain Llamas: they cache, and attend to, the whole context). And those that leave out a part
--- of its checkpoint as they load it. Part of `shape`.
+-- it, those whose class of it has no fused attention or fuses what the library's does not, and those whose cache uses
+-- its windows (llama.cpp and MLX LM load Mistral and others as plain Llamas: they cache, and attend to, the whole
+-- context). And those that leave out a part of its checkpoint as they load it. Part of `shape`.
 --
 -- Units: none. Source: engine_gap.csv, engine_window.csv and engine_part.csv, each line with its own. Not covered:
 -- architectures that nobody looked for.
@@ -10,6 +10,9 @@ CREATE OR REPLACE MACRO cannot_load(model, engine_id) AS coalesce(list_contains(
 CREATE OR REPLACE MACRO is_unread(model, engine_id) AS coalesce(list_contains(model.unread_engines, engine_id), false);
 CREATE OR REPLACE MACRO has_unfused_class(model, engine_id) AS
     coalesce(list_contains(model.unfused_engines, engine_id), false);
+-- a fused kernel for what the library's class computes score by score: the sinks scale what it gives
+CREATE OR REPLACE MACRO has_fused_sinks(model, engine_id) AS
+    coalesce(list_contains(model.fused_engines, engine_id), false);
 CREATE OR REPLACE MACRO has_windows(model, engine_id) AS
     coalesce(list_contains(model.windowed_engines, engine_id), false);
 -- MLX LM reads text: its classes drop what sees and hears before anything of it is read
@@ -31,6 +34,7 @@ WITH gap AS (
         model_id, list(engine_id ORDER BY engine_id) FILTER (gap = 'load') AS engine_gaps,
         list(engine_id ORDER BY engine_id) FILTER (gap = 'memory') AS unread_engines,
         list(engine_id ORDER BY engine_id) FILTER (gap = 'unfused') AS unfused_engines,
+        list(engine_id ORDER BY engine_id) FILTER (gap = 'fused') AS fused_engines,
         list(engine_id || ' ' || gap || ' ' || how ORDER BY engine_id, gap, how)
             FILTER (gap IN ('load', 'memory')) AS gap_reasons
     FROM (
@@ -54,6 +58,6 @@ without AS (
     FROM model JOIN engine_part ON list_contains(string_split(model_types, ' '), model_type)
     GROUP BY model_id
 )
-SELECT model_id, engine_gaps, unread_engines, unfused_engines, gap_reasons, windowed_engines, towerless_engines,
-    speechless_engines
+SELECT model_id, engine_gaps, unread_engines, unfused_engines, fused_engines, gap_reasons, windowed_engines,
+    towerless_engines, speechless_engines
 FROM gap FULL JOIN windowed USING (model_id) FULL JOIN without USING (model_id);

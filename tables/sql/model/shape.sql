@@ -40,6 +40,7 @@ WITH code AS (
             vocab_size, 0)), false) AND model_id NOT IN (SELECT model_id FROM tower) AS has_prompt_logits,
         coalesce(has_window_mask, false) AND shortest_window IS NULL AS has_window_mask,
         coalesce(has_own_code, false) AS has_own_code,
+        coalesce(pipeline_tag IN ('feature-extraction', 'sentence-similarity'), false) AS is_embedder,
         -- nobody knows the format of a checkpoint in the usual files
         stored_format IS NULL AND stored_unknown_reason IS NULL AND NOT coalesce((SELECT bool_or(regexp_matches(
             model.model_id, '(?i)' || container.name_pattern) OR list_contains(string_split(container.libraries, ' '),
@@ -65,6 +66,7 @@ SELECT
     census.* EXCLUDE (model_id), linear_shape.* EXCLUDE (model_id), adapter_shape.* EXCLUDE (model_id),
     norm_shape.* EXCLUDE (model_id), sharding_shape.* EXCLUDE (model_id), rounding_shape.* EXCLUDE (model_id),
     packed_rounding_shape.* EXCLUDE (model_id), engine_shape.* EXCLUDE (model_id), tower_shape.* EXCLUDE (model_id),
+    repository_shape.* EXCLUDE (model_id),
     coalesce(NOT seeing_model.has_counted_tower, false) AS has_uncounted_tower,
     pass_shape.passes, pool_shape.pool, index_shape.latent_index, engine_index_shape.engine_index,
     -- prompts of LLaMA-Adapter: which layers have one, and the columns of a mask over it
@@ -95,6 +97,7 @@ LEFT JOIN recurrent_shape USING (model_id)
 LEFT JOIN rounding_shape USING (model_id)
 LEFT JOIN packed_rounding_shape USING (model_id)
 LEFT JOIN engine_shape USING (model_id)
+LEFT JOIN repository_shape USING (model_id)
 LEFT JOIN tower_shape USING (model_id)
 LEFT JOIN seeing_model USING (model_id)
 LEFT JOIN pass_shape USING (model_id)

@@ -168,8 +168,10 @@ CREATE OR REPLACE MACRO recipe_reason(scenario, optimizer) AS CASE
         OR scenario.offload <> 'none' OR optimizer.state_form NOT IN ('elementwise', 'blockwise')
         OR scenario.precision <> 'amp' OR scenario.lora_targets = 'all-linear-head'
         OR coalesce(scenario.trains_embeddings, false))
-        THEN 'loss := ' || scenario.loss || ' (TRL since 1.3) is counted on one GPU or under sharding := ddp, with '
-            || 'precision := amp, offload := none and AdamW, SGD or Lion, without adapters of the head'
+        THEN 'loss := ' || scenario.loss || ' (TRL since 1.3) is what this almanac has counted on one GPU or under '
+            || 'sharding := ddp alone, with precision := amp, offload := none and AdamW, SGD or Lion, without adapters '
+            || 'of the head; TRL trains other ways too. Known of them: TRL 1.2 (program_version := 1.2), whose logits '
+            || 'are whole'
     WHEN scenario.loss = 'fused' AND scenario.precision = 'amp' AND NOT scenario.is_adapter THEN
         'loss := fused of a head that is trained under autocast is not established yet'
     WHEN scenario.phase_id <> 'inference' AND scenario.gradient_accumulation < 1
@@ -245,8 +247,7 @@ CREATE OR REPLACE MACRO read_reason(model, scenario) AS CASE
             lambda layer: layer.window_tokens IS NOT NULL)), false)
         THEN 'what ' || scenario.engine_id || ' holds was read for models of type '
             || replace(scenario.ways.model_types, ' ', ', ')
-            || iif(list_contains(string_split(scenario.ways.model_types, ' '), model.model_type),
-                ' without sliding windows', '')
+            || iif(scenario.window_use = 'listed', '', ' without sliding windows')
     WHEN scenario.kv_element_bits <> 16 THEN scenario.engine_id || ' holds its KV cache in 16 bits'
     WHEN scenario.attention = 'masked' THEN 'attention := masked is a batch with padding, which ' || scenario.engine_id
         || ' has not'

@@ -86,13 +86,19 @@ CREATE OR REPLACE MACRO packed_base_words(scenario) AS
             || iif(scenario.program IS NULL, ', bnb_4bit_quant_storage set to bfloat16', '')
     END, '');
 
+-- An embedding model whose class can write is counted as one that does: trained on pairs of texts it makes no logits.
+CREATE OR REPLACE MACRO embedder_words(model, scenario) AS
+    iif(scenario.phase_id <> 'inference' AND coalesce(scenario.loss, 'full') <> 'score' AND coalesce(model.is_embedder
+        AND model.logit_columns > 0, false),
+        ', trained to write (trained to embed it makes no logits and takes less)', '');
+
 -- The versions that the answer holds for. (An engine of which no version is told is its name alone.)
 CREATE OR REPLACE MACRO answers_for(model, scenario, run) AS coalesce(
     iif(scenario.decode_context_parallel > 1, run.sharing.context_holds_for, NULL),
     iif(scenario.program IS NULL, run.name || coalesce(' ' || run.engine_version, ''), scenario.program_holds_for)
         || iif(scenario.phase_id = 'inference' AND run.reads_prompt = 'whole' AND caches_unread(model),
             ', use_cache not set to false', '')
-        || packed_base_words(scenario)
+        || packed_base_words(scenario) || repository_words(model, scenario) || embedder_words(model, scenario)
         || iif(is_expert_folded(scenario), ', expert_tensor_parallel_size 1', ''));
 
 CREATE OR REPLACE MACRO in_training(asked, value) AS iif(asked.is_inference, NULL, value);
@@ -311,14 +317,15 @@ resolved AS (
         run.sharing, run.logits_of, run.inputs_on_host, run.reads_prompt, run.rotations_in, run.copies_tied_head,
         run.extra_window_cells, run.several_gpus_reason, run.encoder_reason, run.inference_error_band,
         run.training_error_band, run.unknown_reason AS engine_reason, run.gradient_bytes AS engine_gradient_bytes,
-        kernel.unpacked_bytes_each AS kernel_unpacked_bytes, kernel.block_tensors AS kernel_block_tensors,
+        kernel.unpacked_bytes_each AS kernel_unpacked_bytes, kernel.block_tensors AS kernel_block_tensors, run.ways,
         run.keeps_gradients OR coalesce(rule.keeps_gradients, false)
             OR scenario.gradient_accumulation > 1 OR scenario.pipeline_parallel > 1 AS has_standing_gradients,
         iif(stepping.steps_in_backward, 4 * stepping.step_largest_fp32_copies, 0) AS stepping_bytes_each,
         answers_for(model, scenario, run) AS holds_for, has_adapted_experts(model, scenario) AS has_adapted_experts,
-        run.ways, constants.loss_chunks, constants.unsloth_chunk_logits, constants.unsloth_chunk_rows_least,
+        constants.loss_chunks, constants.unsloth_chunk_logits, constants.unsloth_chunk_rows_least,
         constants.unsloth_chunk_rows_most, constants.unsloth_input_bytes_least, constants.unsloth_inputs_on_card,
-        constants.trl_tile_tokens, constants.trl_tile_columns, constants.trl_chunk_tokens, constants.trl_block_tokens,
+        constants.flex_mask_bytes_each, constants.trl_tile_tokens, constants.trl_tile_columns,
+        constants.trl_chunk_tokens, constants.trl_block_tokens,
         iif(model.tower.reader = 'cross-attention', scenario.tower_tokens, scenario.context_tokens) AS cross_tokens,
         input_reason(model, scenario, engine_image_tokens(model.tower, scenario, run),
             scenario.prompt_sound_tokens, run) AS input_reason
@@ -327,8 +334,7 @@ resolved AS (
     LEFT JOIN engine_row AS run ON run.engine_id = scenario.engine_id
     LEFT JOIN optimizer AS stepping ON stepping.optimizer_id = scenario.optimizer_id
     LEFT JOIN packed_kernel AS kernel ON kernel.dtype_id = scenario.dtype_id AND scenario.phase_id = 'inference'
-        AND step_tokens(scenario) >= kernel.from_tokens
-        AND coalesce(step_tokens(scenario) < kernel.below_tokens, true)
+        AND step_tokens(scenario) >= kernel.from_tokens AND coalesce(step_tokens(scenario) < kernel.below_tokens, true)
     LEFT JOIN shape_row ON shape_row.model_id = scenario.model_id
     LEFT JOIN sharding_rule AS rule ON rule.engine_id = scenario.engine_id AND rule.sharding = scenario.sharding
         AND scenario.phase_id <> 'inference'
@@ -342,5 +348,6 @@ SELECT
     reduce_bytes_each(scenario) AS reduce_bytes_each, unit_elements(model, scenario) AS unit_elements,
     trained_elements(model, scenario) AS trained_elements,
     coalesce(ceil(model.layer_count / scenario.pipeline_parallel) / greatest(model.layer_count, 1), 1) AS stage_share,
+    has_fused_sinks(model, scenario.engine_id) AS has_fused_sinks,
     sharding_reason(model, scenario) AS sharding_reason
 FROM (SELECT resolved AS scenario FROM resolved) LEFT JOIN shape_row ON shape_row.model_id = scenario.model_id;

@@ -18,6 +18,7 @@ CREATE OR REPLACE MACRO is_window_masked(layer, scenario) AS
         layer.window_tokens) <= scenario.context_tokens, false);
 
 CREATE OR REPLACE MACRO attention_kernel(layer, model, scenario) AS CASE
+    WHEN scenario.has_fused_sinks AND scenario.attention <> 'eager' THEN 'sinks'
     WHEN scenario.attention = 'eager' OR NOT model.has_flash_attention AND model.attention_form <> 'biased' THEN 'eager'
     WHEN model.attention_form = 'biased' THEN 'biased'
     -- (an engine with model code of its own writes that key out for all heads)
@@ -45,6 +46,15 @@ CREATE OR REPLACE MACRO kept_per_score(model, scenario) AS
             + iif(model.attention_dropout > 0, 1, 0) END
     + iif(model.has_score_cap, scenario.compute_bytes, 0);
 
+-- What a kernel keeps of its scores: all of them, or its statistics; with sinks also what these and the sinks scale by,
+-- that in 16 bits, and the scaled context.
+CREATE OR REPLACE MACRO kept_by_scores(layer, model, scenario) AS
+    layer.head_count * CASE layer.kernel WHEN 'eager' THEN scenario.score_bytes * layer.read_tokens
+        WHEN 'math' THEN (4 + iif(model.attention_dropout > 0, 5, 0)) * layer.read_tokens
+        WHEN 'broadcast' THEN (4 + iif(model.attention_dropout > 0, 5, 0)) * layer.read_tokens
+        WHEN 'sinks' THEN 8 + scenario.compute_bytes ELSE 4 END
+    + iif(layer.kernel = 'sinks', scenario.compute_bytes * layer.context_width, 0);
+
 -- One layer: query, key, value, output and softmax statistics (a learned bias is counted apart: all sequences share
 -- it). Fused projections of rotated heads stay alive through the value, a view of them; rotary embeddings that
 -- concatenate lay the output out so that it is copied once more for the output projection. What only feeds a frozen
@@ -69,9 +79,7 @@ CREATE OR REPLACE MACRO kept_by_attention(layer, model, scenario) AS
             + iif(scenario.is_adapter, 0, layer.context_width)
         ELSE layer.query_width + layer.key_width + layer.value_width + layer.context_width
     END
-    + layer.head_count * CASE layer.kernel WHEN 'eager' THEN scenario.score_bytes * layer.read_tokens
-        WHEN 'math' THEN (4 + iif(model.attention_dropout > 0, 5, 0)) * layer.read_tokens
-        WHEN 'broadcast' THEN (4 + iif(model.attention_dropout > 0, 5, 0)) * layer.read_tokens ELSE 4 END
+    + kept_by_scores(layer, model, scenario)
     + iif(model.rotary_form = 'concatenated' AND layer.kernel = 'fused' AND scenario.compute_bytes = 2
         AND NOT scenario.is_adapter, 2 * layer.context_width, 0)
     -- (LitGPT lays the context out anew for its projection)
@@ -109,6 +117,8 @@ CREATE OR REPLACE MACRO score_gradients(layer, model, scenario) AS CASE layer.ke
             * layer.read_tokens
     WHEN 'math' THEN 12 * layer.head_count * layer.read_tokens + 8 * layer.context_width
     WHEN 'broadcast' THEN 12 * layer.head_count * layer.read_tokens + 8 * layer.context_width
+    -- that of the kernel's context, and its product with the context, which the scales' own is summed from
+    WHEN 'sinks' THEN 2 * scenario.compute_bytes * layer.context_width
     ELSE 0 END;
 
 -- Bytes per token of the layers' parts, in sum and of the one layer that has most: every formula of the moments is

@@ -48,7 +48,10 @@ CREATE OR REPLACE MACRO kept_parts(model, scenario, mixers) AS {
         AND scenario.encoder_ratio = 1, model.mask_count * scenario.residual_bytes * scenario.context_tokens, 0),
     -- that of a window, one byte a pair and the same for all sequences, is kept too
     'window_mask': iif(scenario.attention <> 'masked'
-        AND list_bool_or(list_transform(mixers, lambda layer: layer.kernel = 'masked')), scenario.context_tokens, 0),
+        AND list_bool_or(list_transform(mixers, lambda layer: layer.kernel = 'masked')), scenario.context_tokens, 0)
+        -- (a kernel of blocks has lists of them, of the whole context and of the window)
+        + iif(list_bool_or(list_transform(mixers, lambda layer: layer.kernel = 'sinks')),
+            scenario.flex_mask_bytes_each * scenario.context_tokens, 0),
     'attention': list_concat(recurrent_parts(model, scenario), list_transform(coalesce(mixers, []), lambda layer: {
         'layer_count': layer.layer_count,
         'kept': (layer.token_ratio * kept_by_attention(layer, model, scenario))::DOUBLE,

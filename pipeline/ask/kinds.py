@@ -1,0 +1,196 @@
+"""The questions that there are, each with the macros that answer it and the words that say it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .almanac import Almanac
+from .page import Page
+from .problems import FITS, Wrong
+from .question import Card, Model, Use
+
+Answer = tuple[dict[str, Any], int]
+
+
+@dataclass(frozen=True)
+class Said:
+    """What was asked: the options, the model where one is named (of a config.json, or with an adapter), how it is used, and where the answer is said."""
+
+    asked: argparse.Namespace
+    model: Model
+    use: Use
+    page: Page
+    is_config: bool = False
+    adapter: Any = None
+    is_unlike: bool = False  # cards of two kinds
+
+
+def asked_for(asked: argparse.Namespace, *, is_unlike: bool) -> Callable[[Almanac, Said], Answer]:
+    """The question that options ask."""
+    if asked.command in ("plan", "what"):
+        return plan if asked.command == "plan" else what
+    if getattr(asked, "draft", None):
+        return drafted
+    if getattr(asked, "objective", None):
+        return preferred
+    return together if is_unlike else fits
+
+
+def plan(almanac: Almanac, said: Said) -> Answer:
+    from . import answers, plan_words, plans, preferences, question
+
+    asked, use = said.asked, said.use
+    cards = [question.card_of(almanac, text) for text in asked.gpu or ()] or [
+        question.machine_card(almanac, is_empty=True)
+    ]
+    if any(card.gpu_id is None for card in cards):
+        raise Wrong("A plan is made of cards that the almanac holds: --gpu h100-sxm")
+    if asked.train_on and not use.is_training:
+        raise Wrong("--train-on is of a training: --phase lora, qlora, full-finetune or pretrain")
+    if asked.train_on and (use.program or use.sharding or use.offload):
+        raise Wrong("--train-on takes the quickest way of all: without --program, --sharding and --offload")
+    if asked.train_on and (asked.objective or use.tensor_parallel or use.pipeline_parallel):
+        raise Wrong("--train-on takes the quickest way of all: without --objective and --tensor-parallel")
+    work = question.Work(*asked.train_on, asked.days, asked.price) if asked.train_on else None
+    if asked.objective:
+        if said.is_config or said.adapter:
+            raise Wrong("--objective is asked of models of the almanac")
+        objective = preferences.objective_of(almanac, asked.objective)
+        answer = preferences.planned(almanac, said.model, cards, use, objective)
+    else:
+        answer = plans.plan(almanac, said.model, cards, use, asked.limit, work)
+    plan_words.plan(answer, said.page)
+    return answer, min((answers.STATUS[each["verdict"]] for each in answer["cards"]), default=FITS)
+
+
+def what(almanac: Almanac, said: Said) -> Answer:
+    from . import answers, words
+
+    answer = answers.what(almanac, card_of(almanac, said.asked), _wish(said.asked.wish), said.use, said.asked.limit)
+    words.what(answer, said.page)
+    return answer, answers.STATUS["fits" if answer["models"] else "no"]
+
+
+def drafted(almanac: Almanac, said: Said) -> Answer:
+    from . import answers, contexts, drafts, several, words
+
+    if said.is_config or said.adapter or said.use.is_training or said.asked.free or said.is_unlike:
+        raise Wrong("--draft is asked of models of the almanac on cards of one kind: without --phase and --free")
+    card = _listed(almanac, said, "--draft")
+    use = contexts.with_own(almanac, said.model, said.use, [card])
+    answer = several.drafted(almanac, said.model, drafts.draft_of(almanac, said.asked.draft), card, use)
+    words.drafted(answer, said.page)
+    return answer, answers.STATUS[answer["verdict"]]
+
+
+def preferred(almanac: Almanac, said: Said) -> Answer:
+    from . import answers, preferences
+
+    if said.is_config or said.adapter or said.asked.free or said.is_unlike:
+        raise Wrong("--objective is asked of models of the almanac on cards of one kind: without --free")
+    card = _listed(almanac, said, "--objective")
+    objective = preferences.objective_of(almanac, said.asked.objective)
+    answer = preferences.preferred(almanac, said.model, card, said.use, objective, said.asked.generator)
+    preferences.say(answer, said.page)
+    return answer, answers.STATUS[answer["verdict"]]
+
+
+def together(almanac: Almanac, said: Said) -> Answer:
+    """Unlike cards: 'RTX 3090 + RTX 3060'."""
+    from . import answers, card_names, contexts, question, several, words
+
+    use = said.use
+    if use.is_training or said.asked.free or (use.engine_id or "llama.cpp") != "llama.cpp":
+        raise Wrong(
+            "Unlike cards together are asked of llama.cpp, which shares a model by what each gives: without --phase, --free or another --program"
+        )
+    cards = [question.card_of(almanac, text) for text in card_names.unlike(said.asked.gpu)]
+    answer = several.together(almanac, said.model, cards, contexts.with_own(almanac, said.model, use, cards))
+    words.together(answer, said.page)
+    return answer, answers.STATUS[answer["verdict"]]
+
+
+def fits(almanac: Almanac, said: Said) -> Answer:
+    from . import answers, contexts, own, question, sound_words, sounds, words
+
+    asked, model, use = said.asked, said.model, said.use
+    card = _divided(card_of(almanac, asked), use)
+    told = None
+    if said.adapter:
+        card, told = own.with_adapter(almanac, model, card, use, said.adapter)
+    seconds = sounds.seconds_of(almanac, model, use, asked.seconds)
+    if seconds is not None:
+        answer = sounds.fits(almanac, model, card, use, seconds)
+    else:
+        use = contexts.with_own(almanac, model, use, [card])
+        answer = answers.fits(almanac, model, card, use, every=asked.all)
+    if said.is_config:
+        answer["about"] = own.about(model)
+    notes = [
+        answer.get("taken"),
+        None if said.is_config else model.note,
+        sounds.IN_WINDOWS if asked.seconds and seconds is None else None,
+    ]
+    if any(notes):
+        answer["taken"] = " ".join(filter(None, notes))
+    if told:
+        answer["adapter"] = told
+    status = answers.STATUS[answer["verdict"]]
+    if question.is_left(model, use):  # a Yes is of other files than the one that was named
+        answer["not_in"], status = model.dtype_id, answers.STATUS[None]
+    elif model.is_above and answer["verdict"] is not None:
+        answer["not_in"], answer["told_in"], status = model.dtype_named, use.dtype_id, answers.STATUS[None]
+    if seconds is not None:
+        sound_words.fits(answer, said.page)
+    else:
+        words.fits(answer, said.page, most_commands=len(answer["commands"]) if asked.all else words.COMMANDS)
+    return answer, status
+
+
+def _listed(almanac: Almanac, said: Said, flag: str) -> Card:
+    card = card_of(almanac, said.asked)
+    if card.gpu_id is None:
+        raise Wrong(f"{flag} is asked of a card that the almanac holds: --gpu rtx-4090")
+    return card
+
+
+def card_of(almanac: Almanac, asked: argparse.Namespace) -> Card:
+    from . import card_names, question
+
+    card = question.card_of(almanac, asked.gpu) if asked.gpu else None
+    if asked.free:
+        said, count = card_names.counted(asked.free)
+        if card and count:
+            raise Wrong("How many cards there are is said by one of --gpu 4xrtx-4090 and --free 4x10GiB")
+        return question.free_card(card, question.amount(said), said, count)
+    return card or question.machine_card(almanac, is_empty=asked.empty)
+
+
+def _divided(card: Card, use: Use) -> Card:
+    """The cards as they are divided, and the share of each that may be taken."""
+    from . import shared
+
+    if use.tensor_parallel or use.pipeline_parallel:
+        if card.gpu_id is None:
+            raise Wrong("cards that are divided are named: --gpu 2xrtx-4090")
+        said = use.tensor_parallel, use.pipeline_parallel
+        count = shared.degrees(*said, card.count, is_count_said=card.is_count_said)
+        card = replace(card, count=count, is_count_said=True)
+    if use.share:
+        if not card.capacity_bytes:
+            raise Wrong("--share is of a whole card that the almanac holds: --gpu rtx-4090")
+        free, note = int(use.share * card.capacity_bytes), f"vLLM may take {use.share:g} of the card (--share)."
+        card = replace(card, free_bytes=min(free, card.usable_bytes), notes=(*card.notes, note))
+    return card
+
+
+def _wish(name: str) -> Any:
+    from pipeline.book.wishes import wishes
+
+    known = {wish.name: wish for wish in wishes()}
+    if name not in known:
+        raise Wrong(f"--for {name}: it is one of {', '.join(known)}")
+    return known[name]

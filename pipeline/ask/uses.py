@@ -1,0 +1,156 @@
+"""How a model is used, as the options say it. What does not go together is told here."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from .arguments import IMAGE_SIZE
+from .problems import Wrong
+
+if TYPE_CHECKING:
+    from .almanac import Almanac
+    from .question import Use
+
+
+def use_of(almanac: Almanac, asked: argparse.Namespace, adapter: Any, model: Any) -> Use:
+    from . import pictures, question, shared
+
+    objective = getattr(asked, "objective", None)
+    phase = getattr(asked, "phase", None) or ("lora" if objective else question.INFERENCE)
+    if objective and (phase == question.INFERENCE or getattr(asked, "draft", None)):
+        raise Wrong("--objective is of a training: --phase lora, qlora or full-finetune, without --draft")
+    if getattr(asked, "generator", None) and not objective:
+        raise Wrong("--generator is of a training on rewards: --objective grpo")
+    is_training = phase != question.INFERENCE
+    rank = getattr(asked, "rank", None)
+    if rank and phase not in ("lora", "qlora"):
+        raise Wrong("--rank is of a LoRA: --phase lora or qlora")
+    if asked.kv and is_training:
+        raise Wrong("--kv is of inference: a training holds no cache")
+    if rank and adapter:
+        raise Wrong(f"--rank is said by the adapter: {adapter.rank}")
+    is_made = model is not None and pictures.is_made_by(almanac, model)
+    named = getattr(asked, "program", None)
+    if is_made and named:
+        pictures.check_program(almanac, named)
+        named = None  # which is what is told
+    program = question.program_of(almanac, named, phase, bool(objective)) if named else None
+    sharding, offload = getattr(asked, "sharding", None), getattr(asked, "offload", None)
+    if (sharding or offload) and is_made:
+        raise Wrong(
+            f"{'--sharding' if sharding else '--offload'} is of models that write text: of what makes pictures each card holds a copy"
+        )
+    shares = shared.used(sharding, offload, program, is_training=is_training)
+    use = question.Use(
+        program=program and program.program_id,
+        program_version=program and program.version,
+        engine_id=program and program.engine_id,
+        is_in_own_format=bool(program and is_training and program.dtype_id and not asked.format),
+        phase_id=phase,
+        context_tokens=asked.context,
+        sequences=asked.users or (None if program or objective else 1),
+        dtype_id=question.dtype_of(almanac, asked.format) if asked.format else None,
+        kv_dtype_id=question.kv_dtype_of(almanac, asked.kv) if asked.kv else None,
+        lora_rank=rank,
+        **shares,
+        **_said_of_training(almanac, asked, is_made, is_training=is_training),
+        **_said_of_server(almanac, asked, program, phase, is_made),
+        **(_made(asked) if is_made else _seen(asked, is_training)),
+    )
+    if is_made:
+        pictures.check_use(model, use)
+    return adapter.used(use) if adapter else use
+
+
+def _said_of_training(
+    almanac: Almanac, asked: argparse.Namespace, is_made: bool, *, is_training: bool
+) -> dict[str, Any]:
+    from . import training_words
+
+    checkpointing, optimizer = getattr(asked, "checkpointing", None), getattr(asked, "optimizer", None)
+    for flag, value in (("--checkpointing", checkpointing), ("--optimizer", optimizer)):
+        if value and not is_training:
+            raise Wrong(f"{flag} is of a training: --phase lora, qlora, full-finetune or pretrain")
+        if value and is_made:
+            raise Wrong(f"{flag} is of models that write text: a pipeline is counted as its own script trains it")
+        if value and getattr(asked, "train_on", None):
+            raise Wrong(f"--train-on takes the quickest way of all: without {flag}")
+    return {
+        "checkpointing": checkpointing,
+        "optimizer_id": training_words.optimizer_of(almanac, optimizer) if optimizer else None,
+    }
+
+
+def _said_of_server(
+    almanac: Almanac, asked: argparse.Namespace, program: Any, phase: str, is_made: bool
+) -> dict[str, Any]:
+    from . import shared
+    from .settings import CARDS, counted_of
+
+    tensor, pipeline = getattr(asked, "tensor_parallel", None), getattr(asked, "pipeline_parallel", None)
+    share, most = getattr(asked, "share", None), getattr(asked, "max_num_seqs", None)
+    is_plan = getattr(asked, "command", None) == "plan"
+    is_alone = any(getattr(asked, name, None) for name in ("draft", "objective", "log"))
+    flag = "--tensor-parallel" if tensor else "--pipeline-parallel"
+    if (tensor or pipeline) and (is_made or is_alone or any("+" in name for name in _named_cards(asked))):
+        raise Wrong(
+            f"{flag} is of a model that writes text on cards of one kind: without --draft, --objective and --log"
+        )
+    if (tensor or pipeline) and is_plan and phase != "inference":
+        return {"tensor_parallel": tensor, "pipeline_parallel": pipeline}
+    if (tensor or pipeline) and phase != "inference":
+        raise Wrong(
+            f"{flag} is of a server; how cards share a training is --sharding: {', '.join(shared.KNOWN)} (tp: every layer divided among all cards)"
+        )
+    if (tensor or pipeline) and (program is None or program.engine_id.partition("-")[0] not in CARDS):
+        raise Wrong(f"{flag} is of vLLM and SGLang: --program vllm")
+    is_vllm = phase == "inference" and program is not None and program.engine_id.startswith("vllm")
+    for flag, value in (("--share", share), ("--max-num-seqs", most)):
+        if value and (not is_vllm or is_made or is_alone):
+            name = " (its --gpu-memory-utilization)" if value is share else ""
+            raise Wrong(f"{flag} is of vLLM{name}: --program vllm, without --draft, --objective and --log")
+    counted = (counted_of(almanac, "vllm") or {}).get("sequences") if most else None
+    if counted and most > max(counted, asked.users or 1):
+        raise Wrong(
+            f"--max-num-seqs {most:,}: figures count {counted} requests at once, or --users where these are more, and the logits of more "
+            f"are not counted; how many whole sequences fit is --users {most}"
+        )
+    if most and most < (asked.users or 1):
+        raise Wrong(f"--users {asked.users} are more than --max-num-seqs {most}: so many run at once")
+    return {"tensor_parallel": tensor, "pipeline_parallel": pipeline, "share": share, "max_num_seqs": most}
+
+
+def _named_cards(asked: argparse.Namespace) -> list[str]:
+    """--gpu, which a plan may have several times."""
+    named = getattr(asked, "gpu", None) or []
+    return [named] if isinstance(named, str) else named
+
+
+def _made(asked: argparse.Namespace) -> dict[str, Any]:
+    """The pictures or the video that are made, as a use has them."""
+    if getattr(asked, "seconds", None):
+        raise Wrong("--seconds is of sound: a video is asked by --frames")
+    width, height = getattr(asked, "image_size", None) or (None, None)
+    return {
+        "images": getattr(asked, "images", None),
+        "image_width": width,
+        "image_height": height,
+        "frames": getattr(asked, "frames", None),
+    }
+
+
+def _seen(asked: argparse.Namespace, is_training: bool) -> dict[str, int]:
+    """The images of a prompt, as a use has them."""
+    from . import pictures
+
+    images, size = getattr(asked, "images", None), getattr(asked, "image_size", None)
+    if getattr(asked, "frames", None):
+        raise Wrong("--frames is of what makes videos")
+    if images is None and size is None:
+        return {}
+    pictures.check_seen("--images" if images else "--image-size", asked, is_training=is_training)
+    if getattr(asked, "seconds", None):
+        raise Wrong("--images or --seconds: a model is asked about what it sees, or about what it hears")
+    width, height = size or IMAGE_SIZE
+    return {"images": images or 1, "image_width": width, "image_height": height}
