@@ -36,7 +36,7 @@ from .scenarios import (
     unpacks,
     use_told,
 )
-from .settings import CARDS, counted_of, said_setting, settings_of
+from .settings import CARDS, counted_of, read_by_itself, said_setting, settings_of
 
 STATUS = {"fits": FITS, "tight": DOES_NOT, "no": DOES_NOT, None: UNKNOWN}
 WEIGHTS_ALONE = "SELECT weights_bytes FROM weight WHERE model_id = $id AND dtype_id = 'bf16'"
@@ -141,7 +141,8 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
         if unpacks(stored := model.row["stored_format"], use) and best["dtype_id"] != stored:
             answer["unpacked_from"] = stored
     if not use.is_training and (counted := counted_of(almanac, use.engine_id)):
-        answer["counted"] = counted
+        own = read_by_itself(almanac, card)
+        answer["counted"] = counted | ({"own_batched_tokens": own} if own and own < counted["batched_tokens"] else {})
     is_served = verdict in ("fits", "tight") and not use.is_training
     if is_served and best and (otherwise := held_otherwise(almanac, model, best["dtype_id"])):
         answer["held_otherwise"] = otherwise

@@ -35,6 +35,16 @@ def holds_for(answer: dict[str, Any]) -> str:
     if not counted or answer["verdict"] is None:
         return said
     requests = f"{counted['sequences']:,} requests at once and " if _few(answer, counted) else ""
+    if own := counted.get("own_batched_tokens"):
+        less = (
+            "and it holds less"
+            if answer["verdict"] == "fits"
+            else "and what it holds then is less and not worked out: it may fit"
+        )
+        return (
+            f"{said} Counted are {requests}{counted['batched_tokens']:,} tokens in a step. By itself it reads {own:,} on this card "
+            f"(--max-num-batched-tokens {own}), {less}."
+        )
     return (
         f"{said} Counted are {requests}{counted['batched_tokens']:,} tokens in a step, whatever its defaults are on the card; where those "
         "do not fit, the flags say so."
