@@ -15,6 +15,7 @@ from .training_helps import easier_of
 
 SIBLINGS, OTHERS = 4, 2
 _UNREAD = "No source here says what its files are in: in 16 bits they take this, in fewer less."
+_OF_ANOTHER = {"ollama": "llama.cpp"}  # whose numbers are told of it
 # how an engine is told of its cache's format (kv_dtype.setting, and Ollama's words): each command has its own words for it
 _CACHE = re.compile(r"(?:--kv-cache-dtype |-ctk |OLLAMA_KV_CACHE_TYPE=)(\S+)(?: -ctv \S+)?")
 
@@ -95,7 +96,6 @@ def smaller_of(almanac: Almanac, model: Model) -> list[str]:
 def commands_of(
     almanac: Almanac,
     model: Model,
-    card: Card,
     told: list[Row],
     count: int,
     *,
@@ -115,7 +115,7 @@ def commands_of(
         held_by["bf16"] = model.model_id
     found: dict[str, dict[str, str]] = {}
     for line in sorted([*_of_tag(model), *pasted.lines()], key=lambda line: line["engine"] != program):
-        engine = pasted.ENGINES.get(line["engine"], line["engine"])
+        engine = _OF_ANOTHER.get(line["engine"], line["engine"])
         is_tags = bool(model.tag) and line["engine"] == "ollama"
         if model.is_own_mix and not is_tags:
             continue  # other programs load other files
@@ -132,19 +132,13 @@ def commands_of(
             or row is None
             or not row["share_is_free"]
             or (users > 1 and engine == "transformers")
-            or (
-                line["engine"] == "sglang" and not _runs(almanac, card, line["engine"], row["dtype_id"], model.model_id)
-            )
             or (with_images and (engine == "transformers" or not line["held"]))
         ):
             continue
         held = {name: held_by[name] for name in line["held"].split() if name in held_by}
         share, cache, flags = _settings(row["engine_setting"])
-        # nothing that is pasted there makes its cache so small, or its numbers are another engine's, which reads it on more cards
-        if cache and (
-            not line["cache"] or (line["engine"] != engine and not _reads(almanac, card, row["kv_dtype_id"]))
-        ):
-            continue
+        if cache and not line["cache"]:
+            continue  # nothing that is pasted there makes its cache so small
         flags = "" if engine in ("llama.cpp", "mlx-lm") else flags  # their commands say by themselves that one asks
         asked = {"model": model.made_from or model.model_id, "context": str(row["context_tokens"]), "share": share}
         asked |= pasted.told_besides(line, cache, row["context_tokens"], users)
@@ -161,7 +155,8 @@ def commands_of(
             "engine": line["name"],
             "dtype_id": row["dtype_id"],
             "command": command + (flags if line["engine"] == engine else ""),
-            "note": pasted.fill(line["note"], row["dtype_id"], held, asked),
+            # (what a page says of numbers that are vLLM's: here they are SGLang's own)
+            "note": "" if engine == "sglang" else pasted.fill(line["note"], row["dtype_id"], held, asked),
         }
         if is_unread and row["dtype_id"] == "bf16":
             found[line["engine"]]["note"] = " ".join(filter(None, (_UNREAD, found[line["engine"]]["note"])))
@@ -222,29 +217,6 @@ def _of_tag(model: Model) -> list[dict[str, str]]:
     (line,) = (line for line in pasted.lines() if line["engine"] == "ollama")
     command = line["command"].replace("hf.co/{repository}{tag}", model.tag)
     return [{**line, "command": command, "formats": model.dtype_id or ""}]
-
-
-def _runs(almanac: Almanac, card: Card, engine_id: str, dtype_id: str, model_id: str) -> bool:
-    """Whether a source says that an engine, of which another's numbers are told, runs the format on the card, and nobody says that what it
-    holds of this architecture is something else."""
-    query = """
-        SELECT coalesce(bool_or(runs), false) AND NOT EXISTS (
-            FROM engine_gap AS gap JOIN model ON list_contains(string_split(gap.model_types, ' '), model.model_type)
-            WHERE gap.engine_id = $engine AND model.model_id = $model
-        )
-        FROM runs_on WHERE engine_id = $engine AND dtype_id = $dtype AND gpu_id = $gpu AND phase_id = 'inference'
-    """
-    asked = {"engine": engine_id, "dtype": dtype_id, "gpu": card.gpu_id, "model": model_id}
-    return almanac.value(query, asked)
-
-
-def _reads(almanac: Almanac, card: Card, kv_dtype_id: str) -> bool:
-    """Whether every engine that holds a cache in this format reads it on the card."""
-    return almanac.value(
-        "SELECT coalesce(bool_and(kv.least_capability IS NULL OR coalesce(try_cast(gpu.compute_capability AS DOUBLE) >= kv.least_capability, false)), "
-        "false) FROM kv_dtype AS kv LEFT JOIN gpu ON gpu.gpu_id = $gpu WHERE kv.kv_dtype_id = $kv",
-        {"gpu": card.gpu_id, "kv": kv_dtype_id},
-    )
 
 
 def _settings(told: str | None) -> tuple[str, str | None, str]:

@@ -197,7 +197,7 @@ def model_of(almanac: Almanac, asked: str) -> Model:
     (row,) = rows
     if row["anatomy_grade"] == "unknown" and not is_pipeline(almanac, row["model_id"]):
         raise Unknown(
-            f"Not known: {visible(row['anatomy_note'] or 'nothing but its name')}"
+            f"Not known: {_why(row)}"
             f"{known_as_draft(almanac, row['model_id']) or known_beside(almanac, row['base_model_id'])}"
             f"{by_file(almanac, row['model_id'])}"
         )
@@ -211,6 +211,14 @@ def model_of(almanac: Almanac, asked: str) -> Model:
         beyond_bytes=beyond or 0, is_own_mix=beyond is not None, tag=named.get("ollama_tag") or "",
         held_otherwise=otherwise,
     )  # fmt: skip
+
+
+def _why(row: Row) -> str:
+    """Why nothing is counted of a model, in words of whoever asks: what its total leaves open stands behind."""
+    note = visible(row["anatomy_note"] or "nothing but its name")
+    if "unexplained" not in note:
+        return note
+    return f"what its files hold, since their published total is that of no format that is described here ({note})"
 
 
 def _held_otherwise(almanac: Almanac, own: Row, named: Row) -> str:
@@ -294,7 +302,11 @@ def free_card(card: Card | None, free_bytes: int, said: str, count: int | None =
         name = f"{many}{free_bytes / 2**30:.1f} GiB{how}"
         return Card(None, name, None, None, free_bytes, count or 1, count is not None, (note,))
     if free_bytes > (card.capacity_bytes or 0):
-        note = f"{card.name} gives one process {(card.capacity_bytes or 0) / 2**30:.1f} GiB; more is not free of it."
+        many = f"{card.count}x" if card.count > 1 else ""
+        note = (
+            f"{card.name} gives one process {(card.capacity_bytes or 0) / 2**30:.1f} GiB; more is not free of it. One that was given more memory is "
+            f"asked by that alone, without --gpu: --free {many}{said.strip()}"
+        )
         return replace(card, notes=(note,))
     return replace(card, free_bytes=free_bytes)
 

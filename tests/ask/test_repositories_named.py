@@ -7,7 +7,7 @@ import pytest
 
 from pipeline.ask.helps import commands_of, held_otherwise
 from pipeline.ask.problems import Unknown
-from pipeline.ask.question import Card, Model, Use, in_its_format, model_of
+from pipeline.ask.question import Model, Use, in_its_format, model_of
 from pipeline.book.commands import is_counted, repositories
 
 BASE, TOTAL = "maker/Model-27B", 27_000_000_000
@@ -77,7 +77,7 @@ class _Almanac:
 )
 def test_a_command_names_no_repository_of_other_weights(of, named):
     almanac = _Almanac(of)
-    found = commands_of(almanac, almanac.model(), Card("h100-sxm", "H100"), [ROW], 1)
+    found = commands_of(almanac, almanac.model(), [ROW], 1)
     assert [line["command"].split()[2] for line in found] == ([named] if named else [])
     told = held_otherwise(almanac, almanac.model(), "nvfp4")
     assert [row["model"] for row in told.get("repositories", ())] == ([] if named else list(of))
