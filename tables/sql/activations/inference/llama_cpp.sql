@@ -70,11 +70,11 @@ CREATE OR REPLACE MACRO attention_elements_llama_cpp(model) AS model.query_max
         model.query_max + 2 * model.hidden_size);
 
 -- What shared experts and the streams about them leave alive (an upper bound of what was counted).
-CREATE OR REPLACE MACRO shared_elements_llama_cpp(model) AS
-    iif(model.shared_max > 0, model.shared_max + 5 * model.hidden_size, 0);
+CREATE OR REPLACE MACRO shared_elements_llama_cpp(model, constants) AS
+    iif(model.shared_max > 0, model.shared_max + constants.llama_cpp_shared_streams * model.hidden_size, 0);
 
 CREATE OR REPLACE MACRO logit_bytes_llama_cpp(model, constants) AS constants.llama_cpp_micro_batch_tokens * 4
-    * (model.vocab_size + model.hidden_size + shared_elements_llama_cpp(model));
+    * (model.vocab_size + model.hidden_size + shared_elements_llama_cpp(model, constants));
 
 -- Logits of a micro-batch, or the widest moment of a layer. Without flash attention the scores of one layer.
 CREATE OR REPLACE MACRO layer_buffer_bytes_llama_cpp(model, scenario, constants) AS greatest(
@@ -83,7 +83,7 @@ CREATE OR REPLACE MACRO layer_buffer_bytes_llama_cpp(model, scenario, constants)
         + unpacked_cache_bytes_llama_cpp(model, scenario, constants));
 
 -- Elements per token beside the scores of one layer.
-CREATE OR REPLACE MACRO beside_scores_llama_cpp(model) AS shared_elements_llama_cpp(model)
+CREATE OR REPLACE MACRO beside_scores_llama_cpp(model, constants) AS shared_elements_llama_cpp(model, constants)
     + iif(latent_elements_llama_cpp(model) > 0, attention_elements_llama_cpp(model),
         greatest(iif(model.is_block_parallel, 6, 4) * model.hidden_size,
             model.query_max + 2 * model.key_max + 3 * model.hidden_size));
@@ -91,9 +91,10 @@ CREATE OR REPLACE MACRO beside_scores_llama_cpp(model) AS shared_elements_llama_
 -- (masks are fp32 here)
 CREATE OR REPLACE MACRO unfused_buffer_bytes_llama_cpp(model, scenario, constants) AS
     constants.llama_cpp_micro_batch_tokens * 4 * greatest(
-        model.vocab_size + model.hidden_size + shared_elements_llama_cpp(model), block_elements_llama_cpp(model),
+        model.vocab_size + model.hidden_size + shared_elements_llama_cpp(model, constants),
+        block_elements_llama_cpp(model),
         iif(model.attention_form = 'biased', 4, 1) * (model.head_max + 1)
-            * context_cells_llama_cpp(scenario, constants) + beside_scores_llama_cpp(model))
+            * context_cells_llama_cpp(scenario, constants) + beside_scores_llama_cpp(model, constants))
     + 2 * latent_elements_llama_cpp(model) * context_cells_llama_cpp(scenario, constants)
     + iif(scenario.pipeline_parallel > 1,
         constants.llama_cpp_pipeline_copies
