@@ -19,7 +19,7 @@ from pathlib import Path
 from pipeline.book.commands import COUNTED
 from pipeline.book.components import COMPONENTS
 from pipeline.render import words
-from pipeline.render.data import limits
+from pipeline.render.data import limits, rules
 from pipeline.render.data.book import UNKNOWN_KIB, Book, Scenario
 from pipeline.render.data.shapes import LEVEL
 from pipeline.render.data.support import ATTENTION, Support
