@@ -45,7 +45,7 @@ FROM loaded FULL JOIN kept USING (model_id) FULL JOIN towers USING (model_id);
 -- run had reserved. (The engine of a program that is not named packs the model's own weights.)
 CREATE OR REPLACE MACRO loads_repository(scenario) AS
     scenario.phase_id = 'qlora' AND scenario.dtype_id IN ('nf4-double', 'nf4-double-experts');
-CREATE OR REPLACE MACRO repository_name(model, scenario) AS iif(loads_repository(scenario), list_max(list_transform(
+CREATE OR REPLACE MACRO loaded_repository(model, scenario) AS iif(loads_repository(scenario), list_max(list_transform(
     model.repositories, lambda one: iif(one.program_id = scenario.program, one.loads, NULL))), NULL);
 CREATE OR REPLACE MACRO repository_elements(model, scenario) AS iif(loads_repository(scenario), list_max(list_transform(
     model.repositories, lambda one: iif(one.program_id = scenario.program, one.packed_elements, NULL))), NULL);
@@ -61,7 +61,7 @@ CREATE OR REPLACE MACRO kept_share_most(model, constants) AS
     iif(model.tower_linear_elements > 0, constants.unsloth_kept_share_seeing, constants.unsloth_kept_share_text);
 
 CREATE OR REPLACE MACRO unpacked_elements(weight, dtype, model, scenario, constants) AS CASE
-    WHEN repository_name(model, scenario) IS NULL THEN kept_by_program(model, scenario)
+    WHEN loaded_repository(model, scenario) IS NULL THEN kept_by_program(model, scenario)
     WHEN repository_elements(model, scenario) IS NOT NULL
         THEN packed_by_format(weight, dtype) - repository_elements(model, scenario)
     ELSE kept_share_most(model, constants) * packed_by_format(weight, dtype)
@@ -74,5 +74,5 @@ CREATE OR REPLACE MACRO kept_layer_bytes(weight, dtype, model, scenario, constan
 
 -- What an answer says of it.
 CREATE OR REPLACE MACRO repository_words(model, scenario) AS coalesce(
-    ', loading ' || repository_name(model, scenario) || iif(repository_elements(model, scenario) IS NULL,
+    ', loading ' || loaded_repository(model, scenario) || iif(repository_elements(model, scenario) IS NULL,
         ' (with the most that it may keep in 16 bits)', ''), '');
