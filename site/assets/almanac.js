@@ -154,6 +154,10 @@ export const formatName = (dtypeId) => (dtypeId.startsWith("gguf-") ? dtypeId.sl
 // A context rounded down to what people say: never more than there is.
 export const roundedTokens = (n) => (n < 4096 ? tokens(n) : n < 2 ** 20 ? `${Math.floor(n / 1024)}k` : `${+(n / 2 ** 20).toPrecision(3)}M`);
 
+// How far it goes: "all" where that is all that the model reads, "≥" where nobody looked further (`last`), "?" where its config does not say how far it reads.
+export const reached = (n, whole, last, text = roundedTokens(n)) => (whole && n >= whole ? `all ${text}` : `${last && n >= last ? "≥ " : ""}${text}${whole ? "" : "?"}`);
+export const UNREAD = "Its config here does not say how many tokens it was made to read: longer ones fit, and may make no sense";
+
 export const tokens = (n) => (n >= 1024 && n % 1024 === 0 ? `${n / 1024}k` : n.toLocaleString("en"));
 
 // Names from outside are only ever set as text; control and direction characters are shown, not obeyed.
@@ -212,9 +216,14 @@ export const memory = {
     try { localStorage.setItem(`almanac:${key}`, value); } catch { /* private windows may refuse */ }
   },
   // the system that was last chosen, where it is one of these: a card gives less under Windows on every page
-  system(systems = COUNTED_SYSTEMS) {
-    const [[usual]] = systems, known = COUNTED_SYSTEMS.map(([id]) => id), last = memory.get("system");
+  system() {
+    const [[usual]] = COUNTED_SYSTEMS, known = COUNTED_SYSTEMS.map(([id]) => id), last = memory.get("system");
     return known.includes(last) ? last : usual;
+  },
+  // the system that an address need not name: the usual one, unless another is remembered
+  unsaidSystem() {
+    const [[usual]] = COUNTED_SYSTEMS;
+    return memory.system() === usual ? usual : "";
   },
 };
 

@@ -127,7 +127,10 @@ function show(row, of) {
     beside[key].hidden = !wrong;
     control.setAttribute("aria-invalid", String(Boolean(faultOf(state, key))));
   }
-  const input = freeField.querySelector("input"), wrong = freeFault(state);
+  const input = freeField.querySelector("input"), most = cardOf(state)?.bytes ?? Infinity;
+  const wrong = freeFault(state) || (a.freeBytes(state.free) > most ? `${cardOf(state).short} gives ${a.gib(most / 1024)} at most, which is taken.` : "");
+  input.setAttribute("aria-invalid", String(Boolean(wrong)));
+  system.hidden = cardOf(state)?.vendor === "apple"; // a Mac has one system
   if (input !== document.activeElement && input.value !== state.free) input.value = state.free;
   freeTold.textContent = a.shown(wrong);
   freeTold.hidden = !wrong;
@@ -369,7 +372,7 @@ function drawOthers({ phase_id, isPipeline }) {
 function addressOf(s, withOther = true) {
   const query = new URLSearchParams({ model: s.model });
   for (const key of ["gpu", "with", "free"]) if (s[key] !== "") query.set(key, s[key]);
-  if (s.system !== r.SYSTEMS[0][0]) query.set("system", s.system);
+  if (s.system !== a.memory.unsaidSystem()) query.set("system", s.system);
   if (s.ask !== ASKS[0][0]) query.set("ask", s.ask);
   for (const key of ORDER) if (s[key] !== "" && s[key] !== FIELDS[key]?.start && !(s === state && boxes[key]?.hidden && ANSWERED[s.ask] !== key)) query.set(key, s[key]);
   if (withOther && s.beside) query.set("beside", s.beside);
@@ -482,6 +485,7 @@ function say(out, said, near = [], other = null) {
     else if (row.phase_id === "inference" && of.soundReason && !bySeconds && row.total_bytes != null) fine.append(` Seconds of sound cannot be asked of it: ${plain(of.soundReason)}.`);
     const limit = models.context[number];
     if (row.total_bytes != null && limit && row.context_tokens > limit) fine.append(` The model’s own context ends at ${a.tokens(limit)} tokens: beyond it the number holds, the model may not.`);
+    else if (row.total_bytes != null && !limit && !isTraining(row) && of.own?.shape?.[0]?.caches && !of.isOnlyHearing) fine.append(` ${a.UNREAD}.`);
   }
   if (bySeconds && (!row || row.phase_id === "inference") && !of.hearsWindows) fine.append(...bySeconds);
   const speed = known && !out.together ? speedSaid(out) : "", about = shown.querySelector('[data-part="speed"]');

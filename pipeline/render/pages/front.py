@@ -254,8 +254,7 @@ def _found(shape: list, column: int) -> tuple[list | None, int]:
 
 
 def _reach(found: int, model: dict, last: int | None) -> str:
-    whole, text = model["max_context_tokens"], words.rounded_tokens(found)
-    return f"all {text}" if whole and found >= whole else f"≥ {text}" if last and found >= last else text
+    return words.reached(found, model["max_context_tokens"], last, words.rounded_tokens(found))
 
 
 def _months(made: str) -> int:
