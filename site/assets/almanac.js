@@ -89,7 +89,7 @@ export function verdictText({ verdict, gpus, percent, kib, text }, figure, capac
 }
 
 // The same in a sentence, for whoever points at a cell.
-export function verdictTold(world, s, held, gpu, totals, at) {
+export function verdictTold(world, s, held, gpu, totals, at, hasWindows) {
   const { verdict, gpus, kib, why } = judgeOn(world, s, held, gpu, totals, at);
   if (why) return `${gpu.name}: ${why}`;
   if (verdict === "unknown") return "";
@@ -99,15 +99,16 @@ export function verdictTold(world, s, held, gpu, totals, at) {
     return `${gives}; at least ${gib(least)} GiB are needed on each, on as many cards as were worked out`;
   }
   const band = totals[at + world.counts.length + (gpus > 1)] / 100;
-  return `${gives}; ${gib(kib)} GiB are needed${gpus > 1 ? ` on each of ${gpus}` : ""}, ± ${+band.toFixed(1)} %; ${gib(gpu.capacity - kib)} GiB stay free${settingNeeded(world, s.engine, kib, rules.needed(kib, band / 100), gpu.capacity, s.sequences)}`;
+  return `${gives}; ${gib(kib)} GiB are needed${gpus > 1 ? ` on each of ${gpus}` : ""}, ± ${+band.toFixed(1)} %; ${gib(gpu.capacity - kib)} GiB stay free${settingNeeded(world, s.engine, kib, rules.needed(kib, band / 100), gpu.capacity, s.sequences, null, null, hasWindows ? 2 : 1)}`;
 }
 
 // What a program has to be told: a cache that is not its usual one (`cache`, as the engine names it); of vLLM the share of a card, where what it
-// takes by default is too little, and no more requests and tokens in a step than its figures count (large cards have defaults of their own).
-export function settingNeeded(world, engine, total, need, capacity, sequences, share, cache) {
+// takes by default is too little, and no more requests and tokens in a step than its figures count (large cards have defaults of their own): a cache of
+// windows holds those of two `steps` at once, of one more than there are stages (engine_setting.sql).
+export function settingNeeded(world, engine, total, need, capacity, sequences, share, cache, steps = 1) {
   const told = [cache, rules.share_needed(engine, total, need, capacity, { vllm_default_share: share ?? world.server_share })];
   if (engine === "vllm" && world.server_counts && total <= capacity) {
-    const [requests, tokens] = world.server_counts.map((count) => Math.max(count, sequences ?? 1));
+    const [requests, tokens] = [world.server_counts[0], Math.floor(world.server_counts[1] / steps)].map((count) => Math.max(count, sequences ?? 1));
     told.push(`--max-num-seqs ${requests} --max-num-batched-tokens ${tokens}`);
   }
   return told.some(Boolean) ? `; start it with ${told.filter(Boolean).join(" ")}` : "";
@@ -302,5 +303,6 @@ export async function models() {
   m.size = m.size.map((millions) => millions && millions * 1e6);
   m.gated = new Set(m.gated);
   m.moe = new Set(m.moe);
+  m.windowed = new Set(m.windowed);
   return m;
 }

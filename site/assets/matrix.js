@@ -390,7 +390,7 @@ wrap.addEventListener("pointerover", ({ target }) => {
   const p = cell && !cell.title && pool.find((each) => each.row === cell.parentNode);
   if (!p) return;
   const ways = waysOf(p.model), on = part[p.cells.indexOf(cell)];
-  cell.title = ways ? waysTold(world, ways, on) : a.verdictTold(world, scenario, held(p.model), on, totals, placeOf(p.model));
+  cell.title = ways ? waysTold(world, ways, on) : a.verdictTold(world, scenario, held(p.model), on, totals, placeOf(p.model), models.windowed.has(p.model));
 });
 wrap.addEventListener("scroll", () => requestAnimationFrame(draw), { passive: true });
 addEventListener("resize", () => requestAnimationFrame(draw));

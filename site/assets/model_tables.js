@@ -98,7 +98,7 @@ export class Matrix extends CardTable {
     }
     row.append(a.h("td", { class: "n" }, a.gib(totals[at])), ...list.map((g) => {
       const verdict = a.judgeOn(world, s, article.dataset.held, g, totals, at);
-      return a.h("td", { class: `v v-${verdict.verdict}`, title: a.verdictTold(world, s, article.dataset.held, g, totals, at) }, a.verdictText(verdict, state.figure, g.capacity));
+      return a.h("td", { class: `v v-${verdict.verdict}`, title: a.verdictTold(world, s, article.dataset.held, g, totals, at, this.page.file.attention_layer?.some((layer) => layer.window_tokens)) }, a.verdictText(verdict, state.figure, g.capacity));
     }));
     return row;
   }
