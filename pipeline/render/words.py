@@ -130,6 +130,14 @@ def cell(verdict: str, gpus: int | None, percent: int | None) -> Markup:
     return Markup(f'<td class="v v-{verdict}">{escape(word)} <small>{percent}&nbsp;%</small></td>')
 
 
+def marked(text: str) -> Markup:
+    """Names of columns, which tables/schema writes between backticks, as code."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:  # one has no partner
+        return escape(text)
+    return Markup("").join(Markup("<code>{}</code>").format(part) if i % 2 else part for i, part in enumerate(parts))
+
+
 # as almanac.js has it
 UNREAD = Markup(
     ' title="Its config here does not say how many tokens it was made to read: longer ones fit, and may make no sense"'

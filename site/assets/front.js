@@ -293,7 +293,7 @@ function calculation(work, c, asked = {}, words = "Calculate it ›") {
   return a.h("a", { href: `${a.address("calculator/")}?${new URLSearchParams(Object.entries(given).filter(([, value]) => value !== ""))}` }, words);
 }
 // What is counted of a training where nobody named who trains.
-const choices = () => (isTrained() ? [` No trainer is named, so these choices are ours: ${a.recipe(world, world.opening.training.optimizer, world.opening.training.checkpointing)}, one sequence at a time. A trainer's own may take less or more: `, a.h("a", { href: `${a.address("calculator/")}?${new URLSearchParams({ ...(state.gpu && { gpu: state.gpu }), phase_id: current.data.columns[wishNow().asked[0]][0] })}` }, "choose one ›")] : []);
+const choices = () => (isTrained() ? [` No trainer is named, so these choices are ours: ${a.recipe(world, world.opening.training.optimizer, world.opening.training.checkpointing)}, one sequence at a time. `, a.h("a", { href: `${a.address("calculator/")}?${new URLSearchParams({ ...(state.gpu && { gpu: state.gpu }), phase_id: current.data.columns[wishNow().asked[0]][0] })}` }, "Choose a trainer ›")] : []);
 
 function head() {
   const { data } = current, wish = wishNow(), isRun = data.columns[0][0] === "inference";
@@ -326,7 +326,7 @@ function sentence() {
   const all = popular.length ? popular : [...rows].sort(LARGE);
   const large = [all[0], all.find((row) => data.size[row.work] < 0.95 * data.size[all[0].work])].filter(Boolean);
   const isOne = wishNow().asked.length === 1;
-  const roomy = isOne ? null : all.find((row) => row.best === 0 && !large.includes(row));
+  const roomy = isOne || large.some((row) => row.best === 0) ? null : all.find((row) => row.best === 0);
   return [`${start}${many}. The largest popular ${large.length > 1 ? "ones" : "one"}: `, ...large.flatMap((row, i) => [i ? " and " : "", ...bold(row)]), ". ", ...(roomy ? ["In the best quality: ", ...bold(roomy), "."] : []),
     ...(data.columns[0][0] === "inference" ? [] : [" In brackets the longest sequence."]), ...unknown(), ...choices()];
 }
@@ -374,6 +374,7 @@ async function draw() {
   result = gpu.bytes == null ? { rows: [], misses: [] } : current.answer({ wish, gpu, count: state.count, context: wanted(), sort: state.sort, isNamed: isNamed?.(current) });
   said.replaceChildren(...sentence());
   table.classList.toggle("three", current.data.main === 3);
+  table.classList.toggle("placed", isPlaced());
   if (sheets) sayCard();
   table.parentElement.hidden = gpu.bytes == null;
   table.tHead.replaceChildren(head());
@@ -466,12 +467,13 @@ const csv = button("CSV", () => {
 tools.replaceChildren(find, sort, copy, csv);
 
 function sql() {
+  const folded = "-- each copy and quantisation by itself, and models of other tasks: the list folds what needs the same\n";
   const { data } = current, gpu = gpuNow().id;
   const columns = data.columns.slice(0, data.main), [phase, , engine] = columns[wishNow().asked[0]];
   const formats = [...new Set(wishNow().asked.map((c) => data.columns[c][1]))].map((d) => `'${d}'`).join(", ");
   if (isMade()) return queryOf(wished(), wanted(), gpu, [data.columns[result.rows[0]?.best ?? 0], ...columns], data.id[result.rows[0]?.work ?? 0]);
-  if (state.count > 1 || isLess()) return `SELECT model_id, dtype_id, max(context_tokens) AS context_tokens -- of the published ones\nFROM footprint, gpu\nWHERE gpu_id = '${gpu}' AND gpu_count = ${state.count} AND phase_id = '${phase}' AND engine_id = '${engine}'\n  AND dtype_id IN (${formats}) AND sequences = 1 AND total_bytes * (1 + error_band) <= ${isLess() ? gpuNow().bytes : "capacity_bytes"}\nGROUP BY ALL\nORDER BY ALL;`;
-  return `SELECT model_id, dtype_id, max_context_tokens\nFROM compatibility\nWHERE gpu_id = '${gpu}' AND phase_id = '${phase}' AND engine_id = '${engine}'\n  AND dtype_id IN (${formats}) AND context_tokens = 512 AND sequences = 1${phase === "inference" ? "" : " AND optimizer_id = 'adamw' AND checkpointing = 'full'"}\n  AND max_context_tokens >= ${wanted()}\nORDER BY ALL;`;
+  if (state.count > 1 || isLess()) return `${folded}SELECT model_id, dtype_id, max(context_tokens) AS context_tokens -- of the published ones\nFROM footprint, gpu\nWHERE gpu_id = '${gpu}' AND gpu_count = ${state.count} AND phase_id = '${phase}' AND engine_id = '${engine}'\n  AND dtype_id IN (${formats}) AND sequences = 1 AND total_bytes * (1 + error_band) <= ${isLess() ? gpuNow().bytes ?? "NULL" : "capacity_bytes"}\nGROUP BY ALL\nORDER BY ALL;`;
+  return `${folded}SELECT model_id, dtype_id, max_context_tokens\nFROM compatibility\nWHERE gpu_id = '${gpu}' AND phase_id = '${phase}' AND engine_id = '${engine}'\n  AND dtype_id IN (${formats}) AND context_tokens = 512 AND sequences = 1${phase === "inference" ? "" : " AND optimizer_id = 'adamw' AND checkpointing = 'full'"}\n  AND max_context_tokens >= ${wanted()}\nORDER BY ALL;`;
 }
 // A browser takes longer to change an address than to answer, so that letters wait for the last of them.
 let later, isTyped = false;
