@@ -135,10 +135,10 @@ export function short(number) {
 
 // What a card gives one program under a system (tables/sql/capacity/system.sql); null where nobody can say, so that what is free has to be typed.
 export const SYSTEMS = [
-  ["linux", "Linux, nothing else on the card", "Linux, no desktop"], ["windows", "Windows", "Windows"], ["desktop", "a desktop on the card", "Linux with a desktop"],
+  ["linux", "Linux, no desktop"], ["windows", "Windows"], ["desktop", "Linux with a desktop"],
 ];
 // Those that all cards have a number under: what a desktop leaves nobody can say of so many; where one card is asked about it is typed.
-export const COUNTED_SYSTEMS = SYSTEMS.filter(([id]) => id !== "desktop").map(([id, , short]) => [id, short]);
+export const COUNTED_SYSTEMS = SYSTEMS.filter(([id]) => id !== "desktop");
 export const under = (constants, system, { segment, nominal, bytes }) => rules.system_bytes({ segment, memory_gib_nominal: nominal, capacity_bytes: bytes }, system, constants);
 // Free memory as people type it, in GiB; null where it is no amount.
 export const freeBytes = (text) => (text !== "" && +text > 0 && +text < 1e6 ? Math.floor(+text * 2 ** 30) : null);

@@ -70,7 +70,7 @@ const options = {
   gpu: () => a.gpuOptions(world),
   want: () => wishes.map(({ name, label }) => [name, label]),
   context: () => wished().sizes.map((n) => [n, wished().unit.option(n, wished().side)]),
-  system: () => a.SYSTEMS.map(([id, , short]) => [id, short]),
+  system: () => a.SYSTEMS,
 };
 function controls() {
   for (const [key, list] of Object.entries(options)) {
@@ -279,7 +279,7 @@ function byTrainer(work, c, isOpen) {
     const [r, { frugal, itsFormat }, support] = await Promise.all([import(`./reckon.js${search}`), import(`./ways.js${search}`), a.load("data/support.json")]);
     const own = await r.ofModel(data.paths[work] ?? data.id[work]), plain = { model_id: data.id[work], phase_id, dtype_id, context_tokens, sequences: 1 };
     const least = frugal(plain, Infinity, (asked) => { const row = r.ask(own, asked); return r.holds(row, gpu.bytes) && !r.refusal({ ...world, support }, row, "", gpu, own) ? row : null; });
-    if (least) place.append(a.h("b", {}, `${state.count > 1 ? "On one, with" : "With"} ${least.name}`), ` it fits: ${a.gib(least.row.total_bytes / 1024)} GiB. `, calculation(work, c, { program: least.program, dtype_id: itsFormat(plain) }));
+    if (least) place.append(a.h("b", {}, `${state.count > 1 ? "On one, with" : "With"} ${least.name}`), ` it fits, one sequence at a time: ${a.gib(least.row.total_bytes / 1024)} GiB. `, calculation(work, c, { program: least.program, dtype_id: itsFormat(plain), sequences: 1 }));
     const row = isOpen && r.fewest(own, { ...r.shared.opening?.[phase_id], ...plain, engine_id }, gpu.bytes, several.counts.at(-1));
     if (row) place.append(least ? " Or " : "", a.h("b", {}, `${least ? "" : "Fits "}on ${row.gpu_count.toLocaleString("en")} × ${gpu.short}`), `, shared by ${r.SHARED[row.sharding] ?? row.sharding ?? "all of them"}.`);
     else if (isOpen && !least) place.append(`With none of the trainers that are counted here it fits one of this card, and not even ${r.COUNTS.at(-1).toLocaleString("en")} hold it, shared by ZeRO-3: what each of them needs by itself is too much.`);

@@ -40,7 +40,7 @@ export function ways({ own, row, asked, bytes, runs, to, card }) {
       if (other) way(kept, name, `: ${each(other)}.`);
       // (of the program that is asked already another release)
       const said = least && (asked.program === least.program || row.program === least.program ? least.row.holds_for ?? least.name : least.name);
-      if (least) way({ ...kept, dtype_id: itsFormat(kept), program: least.program, program_version: "" }, `${name}${name ? " with" : "With"} ${said}`, `: ${each(least.row)}.`);
+      if (least) way({ ...kept, context_tokens: row.context_tokens, sequences: row.sequences, dtype_id: itsFormat(kept), program: least.program, program_version: "" }, `${name}${name ? " with" : "With"} ${said}`, `: ${each(least.row)}.`);
       if (other || least) break;
     }
   }

@@ -247,6 +247,7 @@ def test_a_model_is_asked_by_its_name_as_people_write_it(open_page, path):
     page = open_page(path)
     field = page.locator("input[name=model]")
     field.fill("alpha 7b instruct")
+    expect(page.locator("#model-names option").first).to_have_attribute("value", "acme/Alpha-7B-Instruct")
     field.press("Enter")
     expect(field).to_have_value("acme/Alpha-7B-Instruct")
     page.wait_for_url("**model=acme%2FAlpha-7B-Instruct**")
