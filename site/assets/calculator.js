@@ -293,14 +293,16 @@ function besideSaid({ s, of, row, bytes }) {
   return r.splitSaid(r.split(of.own, row, bytes), a.formatName(row.dtype_id));
 }
 const { SHARED } = r;
-function backwards({ s, row, found, bytes }) {
+// A model that writes, and whose config does not say how far it reads.
+const isUnread = (of, row) => !isTraining(row) && !models.context[of.number] && Boolean(of.own?.shape?.[0]?.caches) && !of.isOnlyHearing;
+function backwards({ s, of, row, found, bytes }) {
   const isContext = s.ask === "context", training = isTraining(row);
   const one = isContext ? "token" : training ? (row.unit ?? "sequence") : "user", many = `${one}s`;
   if (!found.at) return row.total_bytes == null ? `Unknown: ${plain(row.unknown_reason ?? "nothing is known")}.` : `Not even one ${one} fits on ${named(s, row.gpu_count)}, ${gives(s)}: that takes ${amount(row)}.`;
   const n = found.at.toLocaleString("en");
   const for_ = isContext ? ` for ${row.sequences === 1 ? (training ? `a ${row.unit ?? "sequence"}` : "one user") : `each of ${row.sequences.toLocaleString("en")} ${training ? `${row.unit ?? "sequence"}s` : "users"}`}` : ` at ${row.context_tokens.toLocaleString("en")} tokens${training ? "" : " each"}`;
   const end = { card: `one more does not fit`, model: "all that the model reads", engine: `more wait in line: ${row.engine_id} runs no more at once by itself`, search: "nobody looked further" }[found.bound];
-  return `Up to ${n} ${found.at === 1 ? one : many}${for_} on ${named(s, row.gpu_count)}, ${gives(s)}: ${end}. That takes ${amount(row)}.`;
+  return `Up to ${n} ${found.at === 1 ? one : many}${for_} on ${named(s, row.gpu_count)}, ${gives(s)}: ${end}. That takes ${amount(row)}.${isContext && isUnread(of, row) ? ` ${a.UNREAD}.` : ""}`;
 }
 // What a card can do at most, and how much of that is usual.
 function speedSaid({ s, of, row }) {
@@ -485,7 +487,7 @@ function say(out, said, near = [], other = null) {
     else if (row.phase_id === "inference" && of.soundReason && !bySeconds && row.total_bytes != null) fine.append(` Seconds of sound cannot be asked of it: ${plain(of.soundReason)}.`);
     const limit = models.context[number];
     if (row.total_bytes != null && limit && row.context_tokens > limit) fine.append(` The model’s own context ends at ${a.tokens(limit)} tokens: beyond it the number holds, the model may not.`);
-    else if (row.total_bytes != null && !limit && !isTraining(row) && of.own?.shape?.[0]?.caches && !of.isOnlyHearing) fine.append(` ${a.UNREAD}.`);
+    else if (row.total_bytes != null && s.ask !== "context" && isUnread(of, row)) fine.append(` ${a.UNREAD}.`);
   }
   if (bySeconds && (!row || row.phase_id === "inference") && !of.hearsWindows) fine.append(...bySeconds);
   const speed = known && !out.together ? speedSaid(out) : "", about = shown.querySelector('[data-part="speed"]');

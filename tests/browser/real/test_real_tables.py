@@ -279,6 +279,10 @@ def test_pages_that_thousands_are_of_hold_no_frame_of_their_own(folder, open_pag
     expect(plain.locator(".plain-nav a")).to_have_text(
         ["VRAM Almanac", "Models", "GPUs", "Calculator", "How we know", "Data"]
     )
+    for width in (1440, 390):  # the menu stands above the page, and takes no width of it
+        plain.set_viewport_size({"width": width, "height": 900})
+        menu, article = (plain.locator(each).bounding_box() for each in (".plain-nav", "article.model"))
+        assert menu["y"] + menu["height"] <= article["y"] and article["width"] > 0.85 * width
     context.close()
 
 
