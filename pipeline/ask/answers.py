@@ -16,7 +16,7 @@ from pipeline.book.wishes import Wish
 
 from . import pictures, shared
 from .almanac import Almanac, Row
-from .helps import commands_of, helps_of, smaller_of
+from .helps import commands_of, held_otherwise, helps_of, smaller_of
 from .problems import DOES_NOT, FITS, UNKNOWN, Wrong
 from .question import INFERENCE, Card, Model, Use, of_larger
 from .scenarios import (
@@ -36,10 +36,11 @@ from .scenarios import (
     unpacks,
     use_told,
 )
-from .settings import CARDS, counted_of, settings_of
+from .settings import CARDS, counted_of, read_by_itself, said_setting, settings_of
 
 STATUS = {"fits": FITS, "tight": DOES_NOT, "no": DOES_NOT, None: UNKNOWN}
 WEIGHTS_ALONE = "SELECT weights_bytes FROM weight WHERE model_id = $id AND dtype_id = 'bf16'"
+BESIDE = "sglang"  # whose command stands beside that of vLLM
 MORE_CARDS = (2, 4, 8)  # that are tried where a model does not fit
 # what tells of many scenarios which of them fit
 _SORTED = "model_id, dtype_id, engine_id, gpu_count, kv_dtype_id, sequences, context_tokens, verdict"
@@ -77,14 +78,20 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
         ]
     scenarios += [scenario_of(model, use, d, e, n) for d, e in usual for n in more]
     scenarios += [scenario_of(replace(model, model_id=other), use, d, e, 1) for other in smaller for d, e in usual]
+    # what vLLM serves SGLang does, with memory of its own: asked along, for the command beside vLLM's
+    is_shared = bool(use.program or use.is_training or is_divided or passed)
+    beside = [] if is_shared else [(d, BESIDE) for d, e in main if e == "vllm"]
+    scenarios += [scenario_of(model, use, d, e, n) for d, e in beside for n in counts]
     rows = answered(almanac, scenarios, card, use, **beyond_of(model, use))
+    served = [row for row in rows if beside and row["engine_id"] == BESIDE]
+    rows = [row for row in rows if not (beside and row["engine_id"] == BESIDE)]
     own = [row for row in rows if row["model_id"] == model.model_id]
     kv = use.kv_dtype_id or (own[0]["kv_dtype_id"] if use.is_training else None)
     plain = [row for row in own if (kv is None and row["kv_dtype_id"] != SMALL_CACHE) or row["kv_dtype_id"] == kv]
     by_count = {n: [row for row in plain if row["gpu_count"] == n] for n in counts}
     # on one card where it fits there, else on all that there are
     count = next((n for n in counts if best_of(by_count[n])[0] == "fits"), counts[-1])
-    told = in_order(by_count[count], main)
+    told = [row | {"engine_setting": said_setting(row, card, use)} for row in in_order(by_count[count], main)]
     if use.phase_id == "qlora":
         told.sort(key=lambda row: row["dtype_id"] != "nf4")  # which is what people mean by it
     verdict, best = best_of(told)
@@ -116,7 +123,10 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
         reasons = Counter(row["unknown_reason"] for row in told if row["unknown_reason"]).most_common(1)
         answer["reason"] = reasons[0][0] if reasons else None
         if not any(row["total_bytes"] for row in told):
-            answer["weights_bytes"] = almanac.value(WEIGHTS_ALONE, {"id": model.model_id})
+            answer |= {
+                "weights_bytes": almanac.value(WEIGHTS_ALONE, {"id": model.model_id}),
+                "weights_dtype_id": "bf16",
+            }
     if use.program is not None and use.context_tokens is None:
         answer["has_own_context"] = bool(
             almanac.value(
@@ -131,16 +141,23 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
         if unpacks(stored := model.row["stored_format"], use) and best["dtype_id"] != stored:
             answer["unpacked_from"] = stored
     if not use.is_training and (counted := counted_of(almanac, use.engine_id)):
-        answer["counted"] = counted
+        own = read_by_itself(almanac, card)
+        answer["counted"] = counted | ({"own_batched_tokens": own} if own and own < counted["batched_tokens"] else {})
+    is_served = verdict in ("fits", "tight") and not use.is_training
+    if is_served and best and (otherwise := held_otherwise(almanac, model, best["dtype_id"])):
+        answer["held_otherwise"] = otherwise
     if verdict != "fits":
         answer["helps"] = helps_of(almanac, model, card, use, rows, told, count, smaller)
         asked = [scenario_of(model, use, d, e, count) for d, e in main]
         answer["helps"] = [*_of_its_name(almanac, model, card, use, asked), *answer["helps"]]
     # (commands share cards by tensor parallelism alone, and say no share: the settings do)
     if verdict == "fits" and not use.is_training and not (is_divided or use.share or use.max_num_seqs):
-        whole = [row for row in told if row["engine_id"] not in CARDS or (row.get("pipeline_parallel") or 1) == 1]
+        served = in_order([row for row in served if row["gpu_count"] == count], main)
+        whole = [
+            row for row in told if row["engine_id"] not in CARDS or (row.get("pipeline_parallel") or 1) == 1
+        ] + served
         answer["commands"] = commands_of(
-            almanac, model, card, whole, count, with_images=bool(use.images), program=use.program
+            almanac, model, whole, count, with_images=bool(use.images), program=use.program
         )
     return answer
 

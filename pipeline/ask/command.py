@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.base import failures
 
 from .arguments import parser
-from .problems import FITS, MISTAKE, NO_DATA, Problem, Wrong
+from .problems import FITS, MISTAKE, NO_DATA, UNKNOWN, Problem, Wrong
 
 if TYPE_CHECKING:
     from .almanac import Almanac
@@ -55,7 +55,10 @@ def run(asked: argparse.Namespace) -> int:
         answer, status, page = _answer(asked)
     except Problem as problem:
         if asked.json:
-            print(json.dumps({"problem": str(problem), "status": problem.status}, ensure_ascii=False))
+            told = {"problem": str(problem), "status": problem.status}
+            if problem.status == UNKNOWN:  # (as an answer says it)
+                told |= {"verdict": None, "reason": str(problem).removeprefix("Not known: ")}
+            print(json.dumps(told, ensure_ascii=False))
         say_problem(str(problem))
         return problem.status
     try:
@@ -123,7 +126,7 @@ def _end(answer: dict[str, Any], status: int, almanac: Almanac, page: Any) -> No
     version = almanac.manifest.get("data_version")
     answer["data"] = {"place": almanac.place, "data_version": version, "note": almanac.note or None}
     answer["status"] = status
-    words.footer(version, almanac.place, almanac.note, page)
+    words.footer(version, almanac.place, almanac.note, page, answer)
 
 
 def _receipt(asked: argparse.Namespace, page: Any) -> tuple[dict[str, Any], int, Any]:

@@ -54,7 +54,7 @@ def in_its_files(almanac: Almanac, asked: str, model: Model, use: Use) -> Model:
         told = ENGINES.get(engine, engine)
         if model.dtype_id is None and use.dtype_id is None:
             notes.append(
-                f"Its files are for {told}{_mixes(held)}. Other programs run the original{_named(original, model)}."
+                f"Its files are for {told}{_mixes(held)}. Of other programs the original is told{_named(original, model)}."
             )
         is_counted = bool(is_replaced or not is_itself)
         second = _second(held, is_counted=is_counted)

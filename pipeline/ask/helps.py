@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from pipeline.base.bounds import visible
 from pipeline.book import commands as pasted
 
 from .almanac import Almanac, Row
@@ -12,8 +13,9 @@ from .question import Card, Model, Use
 from .scenarios import SMALL_CACHE, USUAL, told_of, verdict_of
 from .training_helps import easier_of
 
-SIBLINGS = 4
+SIBLINGS, OTHERS = 4, 2
 _UNREAD = "No source here says what its files are in: in 16 bits they take this, in fewer less."
+_OF_ANOTHER = {"ollama": "llama.cpp"}  # whose numbers are told of it
 # how an engine is told of its cache's format (kv_dtype.setting, and Ollama's words): each command has its own words for it
 _CACHE = re.compile(r"(?:--kv-cache-dtype |-ctk |OLLAMA_KV_CACHE_TYPE=)(\S+)(?: -ctv \S+)?")
 
@@ -94,7 +96,6 @@ def smaller_of(almanac: Almanac, model: Model) -> list[str]:
 def commands_of(
     almanac: Almanac,
     model: Model,
-    card: Card,
     told: list[Row],
     count: int,
     *,
@@ -105,25 +106,16 @@ def commands_of(
     none that runs text alone: what is converted for one question is the text, and a pipeline that generates text takes no image."""
     if model.row["pipeline_tag"] not in pasted.TALKING or not pasted.SAFE.fullmatch(model.model_id):
         return []
-    same = almanac.rows(
-        """
-        SELECT other.model_id, model.stored_format FROM work AS own JOIN work AS other ON other.plain_name = own.plain_name
-        JOIN model ON model.model_id = other.model_id JOIN model AS self ON self.model_id = own.model_id
-        WHERE own.model_id = $id AND (self.family IS NULL OR model.family IS NULL OR model.family = self.family)
-        ORDER BY other.model_id <> $id, model.downloads_30d DESC NULLS LAST, other.model_id
-        """,
-        {"id": model.model_id},
-    ) or [{"model_id": model.model_id, "stored_format": model.row["stored_format"]}]
-    # its own files before those of others, in the format that their name tells
-    if model.repository or (model.is_itself and model.dtype_id):
-        same = [{"model_id": model.repository or model.model_id, "stored_format": model.dtype_id}, *same]
-    held_by = pasted.repositories((row["model_id"], row["stored_format"]) for row in same)
+    same = _same(almanac, model)
+    weights = _weights(almanac, model, [row["model_id"] for row in same])
+    named = ((row["model_id"], row["stored_format"]) for row in same)
+    held_by = pasted.repositories(named, model.model_id, weights)
     is_unread = "bf16" not in held_by and _is_unread(model)
     if is_unread:
         held_by["bf16"] = model.model_id
     found: dict[str, dict[str, str]] = {}
     for line in sorted([*_of_tag(model), *pasted.lines()], key=lambda line: line["engine"] != program):
-        engine = pasted.ENGINES.get(line["engine"], line["engine"])
+        engine = _OF_ANOTHER.get(line["engine"], line["engine"])
         is_tags = bool(model.tag) and line["engine"] == "ollama"
         if model.is_own_mix and not is_tags:
             continue  # other programs load other files
@@ -140,19 +132,13 @@ def commands_of(
             or row is None
             or not row["share_is_free"]
             or (users > 1 and engine == "transformers")
-            or (
-                line["engine"] == "sglang" and not _runs(almanac, card, line["engine"], row["dtype_id"], model.model_id)
-            )
             or (with_images and (engine == "transformers" or not line["held"]))
         ):
             continue
         held = {name: held_by[name] for name in line["held"].split() if name in held_by}
         share, cache, flags = _settings(row["engine_setting"])
-        # nothing that is pasted there makes its cache so small, or its numbers are another engine's, which reads it on more cards
-        if cache and (
-            not line["cache"] or (line["engine"] != engine and not _reads(almanac, card, row["kv_dtype_id"]))
-        ):
-            continue
+        if cache and not line["cache"]:
+            continue  # nothing that is pasted there makes its cache so small
         flags = "" if engine in ("llama.cpp", "mlx-lm") else flags  # their commands say by themselves that one asks
         asked = {"model": model.made_from or model.model_id, "context": str(row["context_tokens"]), "share": share}
         asked |= pasted.told_besides(line, cache, row["context_tokens"], users)
@@ -169,11 +155,52 @@ def commands_of(
             "engine": line["name"],
             "dtype_id": row["dtype_id"],
             "command": command + (flags if line["engine"] == engine else ""),
-            "note": pasted.fill(line["note"], row["dtype_id"], held, asked),
+            # (what a page says of numbers that are vLLM's: here they are SGLang's own)
+            "note": "" if engine == "sglang" else pasted.fill(line["note"], row["dtype_id"], held, asked),
         }
         if is_unread and row["dtype_id"] == "bf16":
             found[line["engine"]]["note"] = " ".join(filter(None, (_UNREAD, found[line["engine"]]["note"])))
     return list(found.values())
+
+
+def held_otherwise(almanac: Almanac, model: Model, dtype_id: str) -> dict[str, Any]:
+    """Where no repository holds the format as it is counted: those that hold it otherwise, with what their weights take (None: not known), the
+    most downloaded first; empty where there is none."""
+    same = _same(almanac, model)
+    weights = _weights(almanac, model, [row["model_id"] for row in same])
+    named = [row["model_id"] for row in same if pasted.kind(row["model_id"], row["stored_format"]) == dtype_id]
+    others = [name for name in named if not pasted.is_counted(name, dtype_id, model.model_id, weights)]
+    if not others or len(others) < len(named):
+        return {}
+    rows = [{"model": visible(name), "weights_bytes": weights.get((name, dtype_id))} for name in others[:OTHERS]]
+    return {"dtype_id": dtype_id, "weights_bytes": weights.get((model.model_id, dtype_id)), "repositories": rows}
+
+
+def _same(almanac: Almanac, model: Model) -> list[Row]:
+    """The repositories that hold a model, by their names, with the format that their files tell: its own first, then the most downloaded."""
+    same = almanac.rows(
+        """
+        SELECT other.model_id, model.stored_format FROM work AS own JOIN work AS other ON other.plain_name = own.plain_name
+        JOIN model ON model.model_id = other.model_id JOIN model AS self ON self.model_id = own.model_id
+        WHERE own.model_id = $id AND (self.family IS NULL OR model.family IS NULL OR model.family = self.family)
+        ORDER BY other.model_id <> $id, model.downloads_30d DESC NULLS LAST, other.model_id
+        """,
+        {"id": model.model_id},
+    ) or [{"model_id": model.model_id, "stored_format": model.row["stored_format"]}]
+    # its own files before those of others, in the format that their name tells
+    if model.repository or (model.is_itself and model.dtype_id):
+        same = [{"model_id": model.repository or model.model_id, "stored_format": model.dtype_id}, *same]
+    return same
+
+
+def _weights(almanac: Almanac, model: Model, names: list[str]) -> dict[tuple[str, str], int | None]:
+    """What repositories weigh by format, as far as it is known; one that was asked for by its files' name is what is counted."""
+    query = "SELECT model_id, dtype_id, weights_bytes FROM weight WHERE list_contains($ids, model_id)"
+    rows = almanac.rows(query, {"ids": [model.model_id, *names]})
+    weights = {(row["model_id"], row["dtype_id"]): row["weights_bytes"] for row in rows}
+    if model.repository and model.dtype_id:
+        weights[model.repository, model.dtype_id] = weights.get((model.model_id, model.dtype_id))
+    return weights
 
 
 def _is_unread(model: Model) -> bool:
@@ -190,29 +217,6 @@ def _of_tag(model: Model) -> list[dict[str, str]]:
     (line,) = (line for line in pasted.lines() if line["engine"] == "ollama")
     command = line["command"].replace("hf.co/{repository}{tag}", model.tag)
     return [{**line, "command": command, "formats": model.dtype_id or ""}]
-
-
-def _runs(almanac: Almanac, card: Card, engine_id: str, dtype_id: str, model_id: str) -> bool:
-    """Whether a source says that an engine, of which another's numbers are told, runs the format on the card, and nobody says that what it
-    holds of this architecture is something else."""
-    query = """
-        SELECT coalesce(bool_or(runs), false) AND NOT EXISTS (
-            FROM engine_gap AS gap JOIN model ON list_contains(string_split(gap.model_types, ' '), model.model_type)
-            WHERE gap.engine_id = $engine AND model.model_id = $model
-        )
-        FROM runs_on WHERE engine_id = $engine AND dtype_id = $dtype AND gpu_id = $gpu AND phase_id = 'inference'
-    """
-    asked = {"engine": engine_id, "dtype": dtype_id, "gpu": card.gpu_id, "model": model_id}
-    return almanac.value(query, asked)
-
-
-def _reads(almanac: Almanac, card: Card, kv_dtype_id: str) -> bool:
-    """Whether every engine that holds a cache in this format reads it on the card."""
-    return almanac.value(
-        "SELECT coalesce(bool_and(kv.least_capability IS NULL OR coalesce(try_cast(gpu.compute_capability AS DOUBLE) >= kv.least_capability, false)), "
-        "false) FROM kv_dtype AS kv LEFT JOIN gpu ON gpu.gpu_id = $gpu WHERE kv.kv_dtype_id = $kv",
-        {"gpu": card.gpu_id, "kv": kv_dtype_id},
-    )
 
 
 def _settings(told: str | None) -> tuple[str, str | None, str]:

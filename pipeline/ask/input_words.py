@@ -57,7 +57,7 @@ def counted_with(answer: dict[str, Any]) -> str:
     if answer.get("image_reason") and not answer["use"].get("images"):
         return f"Counted with text alone: {answer['image_reason']}."
     if answer.get("sees") and not answer["use"].get("images"):
-        return "Counted with text alone, what it sees with loaded: --images 1 counts with an image in each prompt."
+        return "Counted with text alone. What it sees with is loaded and counted, the images themselves are not: --images 1 counts one in each prompt."
     if not said:
         return ""
     note = f" {said['note']}." if said["note"] else ""

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pipeline.base.bounds import in_words, visible
+from pipeline.book.commands import SAME_WEIGHTS
 
 from . import card_names
-from .almanac import Almanac
+from .almanac import Almanac, Row
 from .problems import Unknown, Wrong
 from .repositories import by_file, is_packed_copy, is_pipeline, known_as_draft, known_beside
 
@@ -151,9 +152,11 @@ class Model:
     is_text_alone: bool = (
         False  # whether the figures leave out what it sees or hears with, which its repository may hold
     )
+    held_otherwise: str = ""  # what its published total says against the format that its name speaks of
 
 
 _SHOWN_BYTES = 2**30 // 20  # less is 0.0 GiB
+PARAMETERS_SHARE = 0.05  # from the number of parameters, within which a total counts them, whatever their bits
 SHOWN = 6  # names that may be meant, in a sentence
 
 
@@ -181,6 +184,7 @@ def model_of(almanac: Almanac, asked: str) -> Model:
     rows = almanac.rows("FROM model WHERE model_id = known_model($asked)", {"asked": asked})
     (named,) = almanac.rows("FROM repository_of($asked)", {"asked": asked})
     is_known = bool(rows) and rows[0]["anatomy_grade"] != "unknown"
+    otherwise = _held_otherwise(almanac, rows[0], named) if rows and not is_known else ""
     if not is_known and named["model_id"] is not None:
         base = almanac.rows("FROM model WHERE model_id = $id AND anatomy_grade <> 'unknown'", {"id": named["model_id"]})
         rows = base or rows
@@ -193,7 +197,7 @@ def model_of(almanac: Almanac, asked: str) -> Model:
     (row,) = rows
     if row["anatomy_grade"] == "unknown" and not is_pipeline(almanac, row["model_id"]):
         raise Unknown(
-            f"Not known: {visible(row['anatomy_note'] or 'nothing but its name')}"
+            f"Not known: {_why(row)}"
             f"{known_as_draft(almanac, row['model_id']) or known_beside(almanac, row['base_model_id'])}"
             f"{by_file(almanac, row['model_id'])}"
         )
@@ -205,7 +209,38 @@ def model_of(almanac: Almanac, asked: str) -> Model:
         row["model_id"], visible(row["model_id"]), row, named["dtype_id"], _taken(asked, row["model_id"], named, by),
         named["dtype_named"], named["note"] or "", is_itself=row["model_id"].lower() == asked.strip().lower(),
         beyond_bytes=beyond or 0, is_own_mix=beyond is not None, tag=named.get("ollama_tag") or "",
+        held_otherwise=otherwise,
     )  # fmt: skip
+
+
+def _why(row: Row) -> str:
+    """Why nothing is counted of a model, in words of whoever asks: what its total leaves open stands behind."""
+    note = visible(row["anatomy_note"] or "nothing but its name")
+    if "unexplained" not in note:
+        return note
+    return f"what its files hold, since their published total is that of no format that is described here ({note})"
+
+
+def _held_otherwise(almanac: Almanac, own: Row, named: Row) -> str:
+    """That a repository taken as another in a packed format publishes more than that: each element that it lists takes a byte or more, but for
+    a total that counts the parameters themselves; what layers that only predict may have is not loaded."""
+    query = """
+        SELECT model.model_id, $total - coalesce(model.predicting_parameter_count, 0) AS least_bytes, held.weights_bytes
+        FROM weight AS held JOIN model ON model.model_id = held.model_id JOIN dtype ON dtype.dtype_id = held.dtype_id
+        WHERE held.model_id = $base AND held.dtype_id = $dtype AND dtype.engine_id = 'vllm' AND dtype.bits_per_weight < 16
+            AND $total < $parameters * model.parameter_count AND least_bytes > $more * held.weights_bytes
+    """
+    total, base, dtype = own["stored_parameter_count"], named["model_id"], named["dtype_id"]
+    if None in (total, base, dtype):
+        return ""
+    shares = {"parameters": 1 - PARAMETERS_SHARE, "more": 1 + SAME_WEIGHTS}
+    rows = almanac.rows(query, {"total": total, "base": base, "dtype": dtype} | shares)
+    return "".join(
+        f"its published total of {total:,} elements, a byte or more each, is above the {row['weights_bytes'] / 2**30:.1f} GiB that "
+        f"{visible(base)} takes in {dtype}: it leaves parts in more bits, and which is not known. Packed whole it is: "
+        f"vram-almanac fits {visible(base)} --format {dtype}"
+        for row in rows
+    )
 
 
 def _taken(asked: str, model_id: str, named: dict[str, Any], by: str = "name") -> str:
@@ -267,7 +302,11 @@ def free_card(card: Card | None, free_bytes: int, said: str, count: int | None =
         name = f"{many}{free_bytes / 2**30:.1f} GiB{how}"
         return Card(None, name, None, None, free_bytes, count or 1, count is not None, (note,))
     if free_bytes > (card.capacity_bytes or 0):
-        note = f"{card.name} gives one process {(card.capacity_bytes or 0) / 2**30:.1f} GiB; more is not free of it."
+        many = f"{card.count}x" if card.count > 1 else ""
+        note = (
+            f"{card.name} gives one process {(card.capacity_bytes or 0) / 2**30:.1f} GiB; more is not free of it. One that was given more memory is "
+            f"asked by that alone, without --gpu: --free {many}{said.strip()}"
+        )
         return replace(card, notes=(note,))
     return replace(card, free_bytes=free_bytes)
 
@@ -379,6 +418,8 @@ def in_its_format(almanac: Almanac, model: Model, use: Use) -> tuple[Model, Use]
     and runs that format on no card is asked for the formats that it runs, and the model's note says so."""
     if model.dtype_id is None and model.dtype_named and use.dtype_id is None and not use.is_training:
         return _in_mix_above(almanac, model, use)
+    if model.held_otherwise and not use.is_training and use.dtype_id in (None, model.dtype_id):
+        raise Unknown(f"Not known: {model.held_otherwise}")
     if model.dtype_id is None or use.dtype_id is not None:
         return model, use
     if use.is_training and use.phase_id != "qlora":
@@ -389,7 +430,10 @@ def in_its_format(almanac: Almanac, model: Model, use: Use) -> tuple[Model, Use]
         return model, use
     if use.engine_id is not None and not use.is_training and not _runs(almanac, use.engine_id, model.dtype_id):
         name = almanac.value("SELECT any_value(name) FROM program WHERE program_id = $id", {"id": use.program})
-        said = f"No source says that {name} runs {model.dtype_id}: told are the formats of the original that it runs."
+        said = (
+            f"Whether {name} runs {model.dtype_id}, and what it holds then, is not described here: told are the formats of the original that it "
+            "runs."
+        )
         return replace(model, note=" ".join(filter(None, (model.note, said)))), use
     return model, replace(use, dtype_id=model.dtype_id)
 

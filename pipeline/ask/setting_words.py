@@ -6,7 +6,7 @@ from typing import Any
 
 from .page import Page
 from .question import INFERENCE
-from .settings import CONTEXT, UNKNOWN_SHARE, unsaid
+from .settings import CARDS, CONTEXT, UNKNOWN_SHARE, unsaid
 
 
 def with_flags(sentence: str, answer: dict[str, Any], shown: list[dict[str, str]], names: dict[str, str]) -> str:
@@ -35,6 +35,16 @@ def holds_for(answer: dict[str, Any]) -> str:
     if not counted or answer["verdict"] is None:
         return said
     requests = f"{counted['sequences']:,} requests at once and " if _few(answer, counted) else ""
+    if own := counted.get("own_batched_tokens"):
+        less = (
+            "and it holds less"
+            if answer["verdict"] == "fits"
+            else "and what it holds then is less and not worked out: it may fit"
+        )
+        return (
+            f"{said} Counted are {requests}{counted['batched_tokens']:,} tokens in a step. By itself it reads {own:,} on this card "
+            f"(--max-num-batched-tokens {own}), {less}."
+        )
     return (
         f"{said} Counted are {requests}{counted['batched_tokens']:,} tokens in a step, whatever its defaults are on the card; where those "
         "do not fit, the flags say so."
@@ -58,9 +68,10 @@ def say_unsaid(answer: dict[str, Any], shown: list[dict[str, str]], page: Page, 
 
 
 def setting_of_drafted(row: dict[str, Any]) -> str:
-    """What an engine is told of a draft, and of the context: a server that is not told takes all that its model reads."""
-    flag = CONTEXT.get(row["engine_id"])
+    """What an engine is told of a draft, of the context and of the cards: a server that is not told takes all that its model reads, on one card."""
+    flag, cards = CONTEXT.get(row["engine_id"]), CARDS.get(row["engine_id"])
     words = [f"{flag} {row['context_tokens']}"] if flag else []
+    words += [f"{cards} {row['gpu_count']}"] if cards and row["gpu_count"] > 1 else []
     return " ".join([*words, (row["engine_setting"] or "").replace(" HEAD ", f" {row['draft_model_id']} ")])
 
 

@@ -33,15 +33,7 @@ def settings_of(told: list[Row], card: Card, verdict: str | None, use: Use | Non
 def _setting(row: Row, card: Card, use: Use | None = None) -> str:
     """What its engine is told. vLLM's share is of the whole card, also where something else holds a part of that; a server that is not told of
     the context takes all that its model reads, and one card where it is not told of more."""
-    words = (row["engine_setting"] or "").split(" ")
-    share, most = (use.share, use.max_num_seqs) if use else (None, None)
-    if row["engine_id"].startswith("vllm") and most:
-        # (beyond what it is told it does not start)
-        most = min(most, int(words[words.index(REQUESTS) + 1])) if REQUESTS in words else most
-        words = [*_without(REQUESTS, words), REQUESTS, str(most)]
-    if row["engine_id"].startswith("vllm") and (share or not row["share_is_free"]):
-        words = [SHARE, f"{share:g}" if share else _share_of(row, card), *_without(SHARE, words)]
-    told, engine = " ".join(filter(None, words)), row["engine_id"]
+    told, engine = said_setting(row, card, use) or "", row["engine_id"]
     if engine in CARDS and row["gpu_count"] > 1:
         # (an older almanac does not say how its cards are shared)
         tensor, stages = row.get("tensor_parallel") or row["gpu_count"], row.get("pipeline_parallel") or 1
@@ -51,6 +43,19 @@ def _setting(row: Row, card: Card, use: Use | None = None) -> str:
     if engine in CONTEXT and row["context_tokens"] and (told or whole is None or reach is None or reach < whole):
         told = f"{CONTEXT[engine]} {row['context_tokens']} {told}".rstrip()
     return told
+
+
+def said_setting(row: Row, card: Card, use: Use | None = None) -> str | None:
+    """What an engine is told by the almanac, and by whoever asks: the share of the whole card, and the most requests."""
+    words = (row["engine_setting"] or "").split(" ")
+    share, most = (use.share, use.max_num_seqs) if use else (None, None)
+    if row["engine_id"].startswith("vllm") and most:
+        # (beyond what it is told it does not start)
+        most = min(most, int(words[words.index(REQUESTS) + 1])) if REQUESTS in words else most
+        words = [*_without(REQUESTS, words), REQUESTS, str(most)]
+    if row["engine_id"].startswith("vllm") and (share or not row["share_is_free"]):
+        words = [SHARE, f"{share:g}" if share else _share_of(row, card), *_without(SHARE, words)]
+    return " ".join(filter(None, words)) or None
 
 
 def _without(flag: str, words: list[str]) -> list[str]:
@@ -76,6 +81,17 @@ def unsaid(answer: dict[str, Any], shown: list[dict[str, str]], names: dict[str,
             for engine, command in told
         )
     ]
+
+
+def read_by_itself(almanac: Almanac, card: Card) -> int | None:
+    """The tokens of a step that vLLM takes by itself on a card, where that is known."""
+    place = almanac.value("SELECT min(schema_name) FROM duckdb_tables() WHERE table_name = 'card_row'")
+    if place is None or card.gpu_id is None:
+        return None  # (a file from before there was such a table)
+    rows = almanac.rows(
+        f"SELECT card.vllm_read_tokens AS tokens FROM {place}.card_row WHERE gpu_id = $id", {"id": card.gpu_id}
+    )
+    return int(rows[0]["tokens"]) if rows else None
 
 
 def counted_of(almanac: Almanac, engine_id: str | None) -> dict[str, int] | None:

@@ -49,7 +49,7 @@ def together(almanac: Almanac, model: Model, cards: list[Card], use: Use) -> dic
         split = " ".join(rows[0]["engine_setting"].split()[:2])  # of the cache the command tells by itself
         commands = [
             each | {"command": f"{each['command']} {split}"}
-            for each in commands_of(almanac, model, cards[0], told, 1)
+            for each in commands_of(almanac, model, told, 1)
             if each["engine"] == "llama.cpp"
         ]
     return {

@@ -110,6 +110,8 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
             page.say(said, "dim")
         for packed in answer.get("packed", ()):
             page.say(_packed(packed), "dim")
+        if otherwise := answer.get("held_otherwise"):
+            page.say(_otherwise(otherwise))
         reached = [row for row in known if row["max_context_tokens"] and not row["model_context_tokens"]]
         if reached and use["phase_id"] == "inference":
             page.say(
@@ -259,11 +261,11 @@ def drafted(answer: dict[str, Any], page: Page) -> None:
     row = answer["drafted"]
     said = {"fits": "Yes", "tight": "Barely", "no": "No"}[answer["verdict"]]
     less = f", which leaves less than its error margin of {100 * row['error_band']:.0f} %" if said == "Barely" else ""
-    each = " on each" if row["gpu_count"] > 1 else ""
+    each, cards = (" on each", f"{row['gpu_count']} × ") if row["gpu_count"] > 1 else ("", "")
     of_draft = "" if row["draft_model_id"] == "mtp" else f" in {format_name(row['draft_dtype_id'])}"
     page.say(
         f"{said}: {answer['model']} in {format_name(row['dtype_id'])} with {answer['draft']}{of_draft} drafting "
-        f"for it needs {gib_of(row['total_bytes'])} of {gib_of(row['capacity_bytes'])} GiB{each} on {answer['card']} ({engine_name(row)}) "
+        f"for it needs {gib_of(row['total_bytes'])} of {gib_of(row['capacity_bytes'])} GiB{each} on {cards}{answer['card']} ({engine_name(row)}) "
         f"at {row['context_tokens']:,} tokens{contexts.said(answer['own_context'], row['context_tokens'])}{less}.",
         "bold",
     )
@@ -355,6 +357,20 @@ def _packed(packed: dict[str, Any]) -> str:
     return f"{packed['dtype_id']} is counted as repositories of such models hold it: {packed['note']}."
 
 
+def _otherwise(told: dict[str, Any]) -> str:
+    """That repositories of a format hold other weights than those that are counted."""
+    name = format_name(told["dtype_id"])
+    rows = told["repositories"]
+    held = ", ".join(
+        f"{row['model']} ({gib_of(row['weights_bytes']) + ' GiB' if row['weights_bytes'] else 'how much is not known'})"
+        for row in rows
+    )
+    return (
+        f"Counted in {name} are weights of {gib_of(told['weights_bytes'])} GiB. No repository that is listed holds just these; others hold "
+        f"other parts in few bits: {held}. Ask of the one that you load: vram-almanac fits {rows[0]['model']}"
+    )
+
+
 def _unpacked(answer: dict[str, Any]) -> str:
     """Of a checkpoint in few bits, that what is trained is another form of it."""
     if not (stored := answer.get("unpacked_from")):
@@ -395,9 +411,18 @@ def _count(number: int | None) -> str:
     return str(number)
 
 
-def footer(version: str | None, place: str, note: str, page: Page) -> None:
+def _margin(answer: dict[str, Any]) -> str:
+    """` (5 %)`: the error margin of what fits, of several formats the least and the most."""
+    rows = [row for row in answer.get("formats") or () if row["verdict"] == "fits" and row.get("error_band")]
+    bands = sorted({round(100 * row["error_band"]) for row in rows})
+    if not bands:
+        return ""
+    return f" ({bands[0]} %)" if len(bands) == 1 else f" ({bands[0]} to {bands[-1]} %, by format)"
+
+
+def footer(version: str | None, place: str, note: str, page: Page, answer: dict[str, Any]) -> None:
     """Which figures these are, and how old."""
     page.gap()
     if note:
         page.say(note)
-    page.say(f"Figures of {version or place}; what fits has room for its error margin.", "dim")
+    page.say(f"Figures of {version or place}; what fits has room for its error margin{_margin(answer)}.", "dim")

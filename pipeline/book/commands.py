@@ -21,6 +21,7 @@ GGUF_OF = {"mxfp4": "gguf-mxfp4"}
 SAFE = re.compile(r"[\w./-]+", re.ASCII)  # an id that a shell takes as it is
 TALKING = ("text-generation", "image-text-to-text", "any-to-any", "text2text-generation")  # tasks that the commands run
 ENGINES = {"ollama": "llama.cpp", "sglang": "vllm"}  # whose numbers are told of them
+SAME_WEIGHTS = 0.01  # of the weights, up to which two repositories hold the same
 SHARE = "0.90"  # of a card, which vLLM takes by default
 # what is loaded, or left out, where the figures are of the text alone and a repository of GGUF may hold what the model sees with
 TEXT_ALONE = {"sight": " --no-mmproj", "beside": " It loads what the model sees with (mmproj) too, which comes on top."}
@@ -50,14 +51,26 @@ def kind(model_id: str, stored_format: str | None) -> str:
     return stored_format or ""
 
 
-def repositories(models: Iterable[tuple[str, str | None]]) -> dict[str, str]:
-    """By format the first of these models, given as (id, stored format), that holds it."""
+def repositories(
+    models: Iterable[tuple[str, str | None]], own: str, weights: Mapping[tuple[str, str], int | None]
+) -> dict[str, str]:
+    """By format the first of these models, given as (id, stored format), that holds it with the `weights` (by id and format) that figures of
+    `own` count: makers of one format leave different parts of a model unpacked, and a command names what was counted or nothing."""
     found: dict[str, str] = {}
     for name, stored_format in models:
         held = kind(name, stored_format)
-        if held and SAFE.fullmatch(name):
+        if held and SAFE.fullmatch(name) and is_counted(name, held, own, weights):
             found.setdefault(held, name)
     return found
+
+
+def is_counted(name: str, held: str, own: str, weights: Mapping[tuple[str, str], int | None]) -> bool:
+    """Whether a repository is the model that was asked for, or its weights are known to be those of it in that format. Of GGUF the mix is a
+    file's and not the repository's, and the command says which."""
+    if name == own or held == "gguf":
+        return True
+    counted, told = weights.get((own, held)), weights.get((name, held))
+    return bool(counted and told and abs(told - counted) <= SAME_WEIGHTS * counted)
 
 
 def formats_of(row: Mapping[str, str], held: Mapping[str, str], stored_format: str | None) -> list[str]:

@@ -117,8 +117,8 @@ _WORDS = {
 
 def written_out(sql: str) -> str:
     """A text of tables/sql with what it says in braces: all arguments of a scenario ({columns}, {parameters}, {arguments}; {passed} hands them on), whether no
-    more is said than PLAIN or USUAL ({is_plain}, {is_usual}), and what the rows of engine_memory say ({cell_constant of engine_id}: branches of a CASE;
-    {engines with cell_constant}: a list)."""
+    more is said than PLAIN or USUAL ({is_plain}, {is_usual}), and what the rows of engine_memory say ({cell_constant of engine_id}: branches of a CASE, each a
+    constant, or the number itself where the row has one; {engines with cell_constant}: a list)."""
     sql = re.sub(r"\{(\w+) of (\w+)\}", lambda found: _wrapped(_branches(found[1], found[2])), sql)
     sql = re.sub(r"\{engines with (\w+)\}", lambda found: _wrapped(_listed(_engines(found[1]))), sql)
     return re.sub(rf"\{{({'|'.join(_WORDS)})\}}", lambda found: _wrapped(_WORDS[found[1]]), sql)
@@ -146,8 +146,8 @@ def _listed(engines: Iterable[str]) -> str:
 def _branches(column: str, engine_id: str) -> str:
     engines = _engines(column)
     return " ".join(
-        f"WHEN {engine_id} IN ({_listed(e for e in engines if engines[e] == constant)}) THEN constants.{constant}"
-        for constant in dict.fromkeys(engines.values())
+        f"WHEN {engine_id} IN ({_listed(e for e in engines if engines[e] == said)}) THEN {said if said.isdecimal() else f'constants.{said}'}"
+        for said in dict.fromkeys(engines.values())
     )
 
 

@@ -39,7 +39,7 @@ _FAMILIES = {
     "int4": rf"^(?!.*(?:{_EIGHT})).*(?:awq|gptq|auto-?round|(?<!\d)4-?bit)|w4a16|int4",
     "fp8": r"(?<!mx)fp8|w8a8-fp",
     "w8a8-int8": r"w8a8(?!-fp)",
-    "other": r"mx-?fp[468]|nf4|bnb|mlx|exl[23]|gguf|-ov$|(?<![a-z])fp4|q4_0|bpw|int8(?!.*w8a8)|optiq",
+    "other": r"mx-?fp[468]|nf4|bnb|mlx|exl[23]|gguf|-ov$|(?<![a-z])fp4|q4_0|bpw|(?<!w8a8[-_])int8(?!.*w8a8)|optiq",
 }
 USUAL = {"nvfp4": "nvfp4", "int4": "awq-int4", "fp8": "fp8", "w8a8-int8": "w8a8-int8"}
 _EIGHTS = ("fp8", "w8a8-int8")

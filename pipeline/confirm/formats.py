@@ -29,6 +29,13 @@ _MLX = {
     ("affine", 2, 64): "mlx-2bit",
     ("mxfp4", 4, 32): "mlx-mxfp4",
 }
+_GROUPED = {
+    (4, "float", 16): "nvfp4",
+    (4, "float", 32): "mxfp4",
+    (4, "int", 128): "gptq-int4",
+    (4, "int", 64): "gptq-int4-g64",
+    (4, "int", 32): "gptq-int4-g32",
+}
 _HINTS = {"AWQ-4bit": "awq-int4", "GPTQ-Int4": "gptq-int4", "F16": "fp16"}
 
 
@@ -164,7 +171,9 @@ def format_of_weights(weights: Any) -> str | None:
     bits, kind, size = weights.get("num_bits"), weights.get("type"), weights.get("group_size")
     if not all(isinstance(value, str | int | None) for value in (bits, kind, size)):
         return None
-    found = {(4, "float", 16): "nvfp4", (4, "float", 32): "mxfp4", (4, "int", 128): "gptq-int4"}.get((bits, kind, size))
+    found = _GROUPED.get((bits, kind, size))
+    if found == "gptq-int4-g32" and weights.get("symmetric") is True:
+        found = f"{found}-sym"  # a zero point would be an eighth of a bit
     if found is None and bits == 8 and kind in ("float", "int"):
         found = "fp8" if kind == "float" else "int8"
     return found

@@ -24,6 +24,7 @@ from pipeline.confirm.filling import NAMED_FORMAT, SENSING, may_be_quantised, wh
 from pipeline.confirm.formats import bytes_by_counts, declared_format, format_by_counts, is_quantised, plain_format
 from pipeline.confirm.header import Census
 from pipeline.confirm.left_out import Undecided
+from pipeline.confirm.packed_like import as_published
 from pipeline.confirm.recipes import explain_mlx, explain_recipe
 from pipeline.confirm.repository_kind import words_on
 from pipeline.confirm.stored import Explanation
@@ -80,6 +81,7 @@ def grade(
     record: Record, anatomy: Anatomy | UnknownAnatomy, *, may_be_packed: bool = True, is_tie_known: bool = False
 ) -> Graded:
     """The grade by what the total speaks of, and then all that is loaded."""
+    record = as_published(record)
     found = _of_total(record, anatomy, may_be_packed=may_be_packed, is_tie_known=is_tie_known)
     held = found.anatomy
     if held is None or not held.apart:

@@ -40,6 +40,7 @@ WIDTHS = {
     "fp8": 8,
     "gptq-int4-g64": 4.3125,
     "gptq-int4-g32": 4.625,
+    "gptq-int4-g32-sym": 4.5,
 }
 # Names of a list that touch no matrix of ours which a format would take: ends, norms, biases, towers, prediction layers, tables.
 _NO_MATRIX = re.compile(

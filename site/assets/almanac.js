@@ -3,7 +3,7 @@ export const version = new URL(import.meta.url).search;
 const UNKNOWN = Infinity;
 // the rules of tables/sql/capacity, translated in the build
 const rules = await import(`../../data/rules.js${version}`);
-export const { needed, takes, card_verdict: cardVerdict, decode_most: decodeMost } = rules;
+export const { needed, takes, card_verdict: cardVerdict, decode_most: decodeMost, share_most: shareMost } = rules;
 
 export const address = (path) => new URL(`../../${path}`, import.meta.url).href;
 
@@ -99,14 +99,20 @@ export function verdictTold(world, s, held, gpu, totals, at, hasWindows) {
     return `${gives}; at least ${gib(least)} GiB are needed on each, on as many cards as were worked out`;
   }
   const band = totals[at + world.counts.length + (gpus > 1)] / 100;
-  return `${gives}; ${gib(kib)} GiB are needed${gpus > 1 ? ` on each of ${gpus}` : ""}, ± ${+band.toFixed(1)} %; ${gib(gpu.capacity - kib)} GiB stay free${settingNeeded(world, s.engine, kib, rules.needed(kib, band / 100), gpu.capacity, s.sequences, null, null, hasWindows ? 2 : 1)}`;
+  return `${gives}; ${gib(kib)} GiB are needed${gpus > 1 ? ` on each of ${gpus}` : ""}, ± ${+band.toFixed(1)} %; ${gib(gpu.capacity - kib)} GiB stay free${settingNeeded(world, s.engine, kib, rules.needed(kib, band / 100), gpu.capacity, s.sequences, shareOf(world, gpu, gpus), null, hasWindows ? 2 : 1)}`;
 }
+
+// What a server's share is of: the whole card, and what has to be free outside of it, in `unit` bytes (those of the totals).
+export const shareOf = (world, gpu, gpus, unit = 1024, usual = null) => ({
+  vllm_default_share: usual ?? world.server_share, whole: ((gpu.whole ?? gpu.capacity) * 1024) / unit,
+  apart: ((world.server_apart?.[gpus >= 4 ? 2 : gpus > 1 ? 1 : 0] ?? 0) * 1024) / unit,
+});
 
 // What a program has to be told: a cache that is not its usual one (`cache`, as the engine names it); of vLLM the share of a card, where what it
 // takes by default is too little, and no more requests and tokens in a step than its figures count (large cards have defaults of their own): a cache of
 // windows holds those of two `steps` at once, of one more than there are stages (engine_setting.sql).
 export function settingNeeded(world, engine, total, need, capacity, sequences, share, cache, steps = 1) {
-  const told = [cache, rules.share_needed(engine, total, need, capacity, { vllm_default_share: share ?? world.server_share })];
+  const told = [cache, rules.share_needed(engine, total, need, capacity, share)];
   if (engine === "vllm" && world.server_counts && total <= capacity) {
     const [requests, tokens] = [world.server_counts[0], Math.floor(world.server_counts[1] / steps)].map((count) => Math.max(count, sequences ?? 1));
     told.push(`--max-num-seqs ${requests} --max-num-batched-tokens ${tokens}`);
@@ -280,8 +286,8 @@ export function gpuHead(g, mine, base) {
 
 export async function world() {
   const w = await load("data/scenarios.json");
-  w.gpus = w.gpus.map(([id, slug, name, short, segment, vendor, nominal, capacity, kind, bytes]) =>
-    ({ id, slug, name, short, segment, vendor, nominal, capacity, kind, bytes })); // capacity in KiB, and to the byte
+  w.gpus = w.gpus.map(([id, slug, name, short, segment, vendor, nominal, capacity, kind, bytes, whole]) =>
+    ({ id, slug, name, short, segment, vendor, nominal, capacity, kind, bytes, whole })); // capacity in KiB, and to the byte; the whole card in KiB
   w.scenarios = w.scenarios.map(([phase, dtypeId, engine, context, sequences, optimizer, checkpointing, dtype = dtypeId], index) =>
     ({ phase, dtypeId, dtype, engine, context, sequences, optimizer, checkpointing, index }));
   // contexts that only a few models have are offered on their pages

@@ -81,7 +81,7 @@ export class Mine {
     if (!card || !told || !shape || !weight) return "";
     const at = told.context_tokens.findLastIndex((n) => n <= Math.max(longest, told.context_tokens[0]) && n <= Math.max(this.byCard.context, told.context_tokens[0]));
     const value = (name) => (Array.isArray(told[name]) ? told[name][at] : told[name]) ?? 0;
-    const footprint = { phase_id: "inference", sequences: 1, tensor_parallel: 1, pipeline_parallel: 1, kv_cache_bytes: value("kv_cache_bytes"), state_bytes: value("state_bytes") };
+    const footprint = { phase_id: "inference", engine_id: row.engine, sequences: 1, tensor_parallel: 1, pipeline_parallel: 1, kv_cache_bytes: value("kv_cache_bytes"), state_bytes: value("state_bytes") };
     const fields = (from, names) => Object.fromEntries(names.map((name) => [name, from[name] ?? null])); // files leave nulls out
     const most = rules.decode_most(fields(shape, ["is_encoder", "writes_otherwise", "is_sparsely_read"]), fields(weight, ["read_bytes"]), footprint, card);
     if (most == null) return "";

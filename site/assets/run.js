@@ -58,13 +58,13 @@ export class Run {
     const [row, longest] = reaches.find(([, n]) => n >= context) ?? reaches.reduce((x, y) => (y[1] > x[1] ? y : x));
     if (longest > 0) {
       const short = longest < context ? `No format holds ${a.tokens(context)} tokens on one ${gpu.short}; this holds ${longest.toLocaleString("en")}.` : `${name(row.dtypeId)} on one ${gpu.short}: up to ${longest.toLocaleString("en")} tokens fit.`;
-      return { dtype: row.dtypeId, context: longest, cards: 1, told: short, share: share(world, row, longest, gpu.bytes) };
+      return { dtype: row.dtypeId, context: longest, cards: 1, told: short, share: share(world, row, longest, gpu) };
     }
     // the fewest cards, in the best format that they hold
     const ways = reaches.flatMap(([each]) => {
       const scenario = world.scenarios.find((s) => s.phase === "inference" && s.dtypeId === each.dtypeId && s.engine === engine && s.context === context && s.sequences === 1);
       const verdict = scenario && a.judge(this.page.totals, scenario.index * world.width, world.counts, gpu.capacity);
-      return verdict?.verdict === "multi-gpu" ? [{ dtype: each.dtypeId, context, cards: verdict.gpus, told: `Not on one ${gpu.short}: on ${verdict.gpus}, in ${name(each.dtypeId)}, each ${verdict.percent} % full.`, share: allowed(world, verdict.percent + 1) }] : [];
+      return verdict?.verdict === "multi-gpu" ? [{ dtype: each.dtypeId, context, cards: verdict.gpus, told: `Not on one ${gpu.short}: on ${verdict.gpus}, in ${name(each.dtypeId)}, each ${verdict.percent} % full.`, share: allowed(world, gpu, verdict.gpus, ((verdict.percent + 1) / 100) * gpu.capacity) }] : [];
     });
     const small = ["gguf-q4_k_m", "gguf-mxfp4"].find((dtype) => runs.some((row) => row.dtypeId === dtype)); // what is shared with the CPU
     if (ways.length) return { ...ways.reduce((x, y) => (y.cards < x.cards ? y : x)), short: small };
@@ -75,12 +75,16 @@ export class Run {
 
 const name = (dtype) => (dtype.startsWith("gguf-") ? dtype.slice(5).toUpperCase() : dtype);
 // The share of the card that a server has to be given: what is needed with its margin, and not less than what it takes by itself.
-function share(world, { along: { at, totals, band } }, context, bytes) {
+function share(world, { along: { at, totals, band } }, context, gpu) {
   const high = Math.max(0, at.findIndex((place) => place >= context));
   const need = a.needed(totals[high], Array.isArray(band) ? band[high] : band);
-  return allowed(world, Math.ceil((100 * Math.min(need, bytes)) / bytes));
+  return allowed(world, gpu, 1, Math.min(need, gpu.bytes) / 1024);
 }
-const allowed = (world, percent) => Math.max(world.server_share, Math.min(0.99, percent / 100));
+// (of the whole card, and no more than is free when it starts; in KiB)
+function allowed(world, gpu, cards, held) {
+  const share = a.shareOf(world, gpu, cards);
+  return Math.min(Math.max(world.server_share, Math.ceil((100 * held) / share.whole) / 100), a.shareMost(gpu.capacity, share));
+}
 function fill(template, { dtype, context, cards, flags, share: part }, { held, model, own }) {
   const given = {
     model, repository: held[dtype] ?? held.gguf ?? "", quant: name(dtype), tag: dtype === "gguf-mxfp4" ? "" : `:${name(dtype)}`, bits: /mlx-(\d)bit/.exec(dtype)?.[1] ?? "", context: String(context), share: part.toFixed(2),

@@ -106,7 +106,7 @@ export class Window {
     if (shared == null) return null;
     const read = (c === first ? 0 : reads[first]) + reads[c];
     const footprint = {
-      phase_id: data.columns[c][0], sequences: 1, tensor_parallel: shared === "tp" ? count : 1, pipeline_parallel: shared === "pp" ? count : 1,
+      phase_id: data.columns[c][0], engine_id: null, sequences: 1, tensor_parallel: shared === "tp" ? count : 1, pipeline_parallel: shared === "pp" ? count : 1,
       kv_cache_bytes: needAt(line, context).read, state_bytes: 0, // the cache that is read holds both
     };
     const model = { is_encoder: false, writes_otherwise: null, is_sparsely_read: several.sparse.includes(shape) };

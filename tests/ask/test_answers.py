@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.ask import answers
 from pipeline.ask.page import Page
-from tests.few import EXPERTS, LARGE, PACKED, SMALL, TEXT, WEIGHED
+from tests.few import EXPERTS, LARGE, PACKED, SEEING, SMALL, TEXT, WEIGHED
 
 
 @pytest.mark.some(1)
@@ -106,9 +106,39 @@ def test_no_command_leaves_out_the_format_of_the_cache(ask_json):
     told = ask_json("fits", TEXT, "--gpu", "rtx-4090", "--context", 8192, "--kv", "fp8")
     assert len(told["commands"]) >= 2  # vLLM, and SGLang, which has words of its own for it
     assert all(" --kv-cache-dtype fp8_e4m3" in each["command"] for each in told["commands"])
-    # vLLM reads it on older cards too; that SGLang does no source says
-    older = ask_json("fits", TEXT, "--gpu", "rtx-3090", "--context", 8192, "--kv", "fp8")
+    # vLLM reads it from 8.0 on; that SGLang does below 8.6 no source says
+    older = ask_json("fits", TEXT, "--gpu", "a100-sxm-80gb", "--context", 8192, "--kv", "fp8")
     assert [each["engine"] for each in older["commands"]] == ["vLLM"]
+    assert (
+        ask_json("fits", TEXT, "--gpu", "rtx-3090", "--context", 8192, "--kv", "fp8", "--program", "sglang")["verdict"]
+        == "fits"
+    )
+
+
+def test_a_command_of_sglang_is_told_what_sglang_holds(ask_json):
+    """Beside vLLM's it has its own share, and is left out where another server was named."""
+    asked = ("fits", TEXT, "--gpu", "rtx-4090", "--format", "bf16", "--context", 8192)
+    (beside,) = (line for line in ask_json(*asked)["commands"] if line["engine"] == "SGLang")
+    named = ask_json(*asked, "--program", "sglang")
+    assert [line["command"] for line in named["commands"]] == [beside["command"]]
+    assert set(named["best"]["engine_setting"].split()) <= set(beside["command"].split())
+    assert "SGLang" not in {line["engine"] for line in ask_json(*asked, "--program", "vllm")["commands"]}
+
+
+def test_what_was_said_of_requests_stands_in_every_setting(ask_json):
+    told = ask_json("fits", SEEING, "--gpu", "rtx-4090", "--program", "vllm", "--context", 8192, "--max-num-seqs", 1)
+    assert all(
+        "--max-num-seqs 1" in row["engine_setting"] for row in (told["best"], *told["formats"]) if row["verdict"]
+    )
+    assert {one["setting"].split()[one["setting"].split().index("--max-num-seqs") + 1] for one in told["settings"]} == {
+        "1"
+    }
+
+
+def test_the_margin_of_what_fits_is_said(ask, ask_json):
+    asked = ("fits", TEXT, "--gpu", "rtx-4090", "--format", "bf16", "--program", "vllm", "--context", 8192)
+    band = ask_json(*asked)["best"]["error_band"]
+    assert f"room for its error margin ({100 * band:.0f} %)" in " ".join(ask(*asked)[1].split())
 
 
 def test_what_does_not_fit_says_what_helps(ask_json, ask, macro):

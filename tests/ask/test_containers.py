@@ -70,7 +70,7 @@ def test_a_container_is_told_by_the_library_or_by_a_word_of_the_name(held, name,
 def test_files_of_gguf_are_told_in_llama_cpp_alone_and_another_program_by_the_original(ask_json):
     told = ask_json("fits", PACKED, *CARD)
     assert told["formats"] and {row["engine_id"] for row in told["formats"]} == {"llama.cpp"}
-    assert f"Other programs run the original, {TEXT}." in told["taken"] and "mmproj" not in told["taken"]
+    assert f"Of other programs the original is told, {TEXT}." in told["taken"] and "mmproj" not in told["taken"]
     # a repository that the almanac has not, as well
     other = ask_json("fits", "someone/Qwen3-8B-GGUF", *CARD)
     assert [row["total_bytes"] for row in other["formats"]] == [row["total_bytes"] for row in told["formats"]]

@@ -3,7 +3,7 @@
 import pytest
 
 from pipeline.ask.helps import commands_of
-from pipeline.ask.question import Card, Model
+from pipeline.ask.question import Model
 from tests.few import SEEING, SMALL, TEXT
 
 ASKED = [
@@ -38,9 +38,12 @@ def test_a_server_that_is_shown_no_command_is_told_of_the_context(ask):
 def test_defaults_that_are_not_counted_are_not_said_to_be(ask):
     """vLLM runs 1,024 requests and reads 8,192 tokens at a time on large cards, 256 and 2,048 on others."""
     asked = ("fits", TEXT, "--format", "bf16", "--program", "vllm", "--context", 8192, "--gpu")
-    for card in ("h100-sxm", "rtx-5090"):
+    for card, more in (
+        ("h100-sxm", ", whatever its defaults are"),
+        ("rtx-5090", ". By itself it reads 2,048 on this card"),
+    ):
         said = " ".join(ask(*asked, card)[1].split())
-        assert "Counted are 256 requests at once and 8,192 tokens in a step, whatever its defaults are" in said
+        assert f"Counted are 256 requests at once and 8,192 tokens in a step{more}" in said
     seeing = ask("fits", SEEING, "--gpu", "rtx-4090", "--format", "bf16", "--program", "vllm", "--context", 8192)[1]
     assert "started with the flags below; what else was not said is its own default." in " ".join(seeing.split())
 
@@ -96,7 +99,7 @@ def test_files_that_nobody_read_are_started_in_16_bits_with_a_word(name, stored_
     model = Model(
         name, name, {"stored_format": stored_format, "pipeline_tag": "text-generation", "library": None}, dtype_named=named
     )  # fmt: skip
-    found = commands_of(_Nothing(), model, Card("h100-sxm", "H100"), [row], 1)
+    found = commands_of(_Nothing(), model, [row], 1)
     assert bool(found) is has_command
     for one in found:
         assert one["command"].startswith(f"vllm serve {name} ") and one["command"].endswith(" --max-num-seqs 256")
@@ -113,6 +116,17 @@ def test_a_head_that_drafts_is_asked_by_its_name(ask, ask_json, macro, name):
     assert told["drafted"]["total_bytes"] == row["total_bytes"]
     said = ask("fits", TEXT, "--gpu", "rtx-5090", "--draft", name, "--program", "sglang")[1]
     assert "  --context-length 8192 --speculative-algorithm EAGLE3 " in said and "HEAD" not in said
+
+
+def test_a_server_that_drafts_on_several_cards_is_told_how_many_and_its_requests(ask):
+    """A request of a model with recurrent layers holds a state for each drafted token, too."""
+    said = ask("fits", SEEING, "--gpu", "2xrtx-3060-12gb", "--draft", "mtp", "--program", "vllm", "--context", 8192)[1]
+    alone = ask("fits", SEEING, "--gpu", "2xrtx-3060-12gb", "--program", "vllm", "--format", "bf16", "--context", 8192)[
+        1
+    ]
+    assert "--tensor-parallel-size 2" in said and "--limit-mm-per-prompt" in said
+    drafted, plain = (int(text.partition("--max-num-seqs ")[2].split()[0]) for text in (said, alone))
+    assert 1 <= drafted < plain
 
 
 @pytest.mark.full

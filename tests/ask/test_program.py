@@ -213,9 +213,9 @@ def test_every_program_of_inference_is_answered_without_a_format(ask_json, progr
         (
             "qwen3:8b",
             "vllm",
-            "No source says that vLLM runs gguf-q4_k_m: told are the formats of the original that it runs.",
+            "Whether vLLM runs gguf-q4_k_m, and what it holds then, is not described here: told are the formats of the original that it runs.",
         ),
-        ("Qwen/Qwen3-8B-AWQ", "llama.cpp", "No source says that llama.cpp runs awq-int4"),
+        ("Qwen/Qwen3-8B-AWQ", "llama.cpp", "Whether llama.cpp runs awq-int4"),
     ],
 )
 def test_a_name_in_a_format_of_another_program_is_asked_in_the_formats_of_the_one_that_is_named(

@@ -80,3 +80,11 @@ def test_what_makers_pack_is_said_with_a_source():
         known = {row["source_id"] for row in csv.DictReader(file)}
     with FILE.open(newline="", encoding="utf-8") as file:
         assert all(row["source"] in known for row in csv.DictReader(file))
+
+
+def test_a_repository_that_is_published_packed_weighs_what_its_files_do(graded):
+    """Its shape is another's, whose config is silent of how it is packed: experts in 4-bit integers of 32, all else in 16 bits."""
+    found, record = graded("moonshotai/Kimi-K2.7-Code")
+    assert found.stored_format == "gptq-int4-g32-sym"
+    assert bytes_of(found.parts) == pytest.approx(record.storage_bytes, rel=0.001)
+    assert graded("MiniMaxAI/MiniMax-M2")[0].stored_format == "fp8"

@@ -35,3 +35,12 @@ def test_mlx_names_its_bits_and_group_for_all_matrices(quantization, expected):
 
 def test_a_checkpoint_of_mlx_in_16_bits_declares_no_format():
     assert declared_format({"model_type": "qwen3", "torch_dtype": "bfloat16"}) is None
+
+
+@pytest.mark.parametrize(("size", "symmetric", "expected"), [(32, True, "gptq-int4-g32-sym"), (32, False, "gptq-int4-g32"), (64, True, "gptq-int4-g64"), (16, True, None)])  # fmt: skip
+def test_integers_of_compressed_tensors_are_told_by_how_many_share_a_scale(size, symmetric, expected):
+    weights = {"num_bits": 4, "type": "int", "group_size": size, "symmetric": symmetric}
+    config = {
+        "quantization_config": {"quant_method": "compressed-tensors", "config_groups": {"a": {"weights": weights}}}
+    }
+    assert declared_format(config) == expected

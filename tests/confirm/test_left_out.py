@@ -188,7 +188,7 @@ FIRST_AND_LAST = [f"model.layers.{i}.mlp.{p}_proj" for i in (0, LAYERS - 1) for 
         (grouped(ignore=["re:.*wonderful.*"]), "names modules that are not described: re:.*wonderful.*"),
         ({**FP8, "modules_to_not_convert": ["model.layers.0.odd_one"]}, "odd_one"),
         (grouped(targets=["OddLinear"]), "modules of the class OddLinear"),
-        (grouped(weights={"num_bits": 4, "type": "int", "group_size": 32}), "a form that is not described"),
+        (grouped(weights={"num_bits": 4, "type": "int", "group_size": 16}), "a form that is not described"),
         ({"quant_method": "hqq"}, "the quantiser 'hqq' packs weights"),
         (grouped(ignore=["re:("]), "which is no pattern"),
         (grouped(ignore=["re:(.+)+x"]), "which is not searched for"),

@@ -106,7 +106,7 @@ def test_a_step_holds_no_less_than_a_log_says(held):
 
 def test_the_cache_is_in_eight_bits_where_nobody_says_and_in_no_other_format(held):
     assert held["unsaid"] == held["two"]
-    assert held["sixteen"]["unknown_reason"] == "vllm holds no KV cache of this architecture in bf16"
+    assert held["sixteen"]["unknown_reason"] == "vllm is not described with a KV cache of this architecture in bf16"
     assert held["transformers"]["kv_dtype_id"] == "bf16"
 
 

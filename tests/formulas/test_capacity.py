@@ -21,7 +21,10 @@ def beyond(card, constants):
 
 @pytest.fixture(scope="module")
 def cards(book):
-    columns = "gpu_id, vendor, architecture, memory_mib_cuda, memory_mib_reported, memory_gib_nominal, capacity_bytes, capacity_basis"
+    columns = (
+        "gpu_id, vendor, architecture, memory_mib_cuda, memory_mib_reported, memory_mib_free, memory_gib_nominal, whole_bytes, "
+        "capacity_bytes, capacity_basis"
+    )
     names = columns.split(", ")
     return [dict(zip(names, row, strict=True)) for row in book.execute(f"SELECT {columns} FROM gpu").fetchall()]
 
@@ -32,7 +35,9 @@ def test_a_measured_card_of_a_new_generation_gives_its_total_less_what_its_conte
     assert {"h100-sxm", "b200", "rtx-5090"} <= {card["gpu_id"] for card in measured}
     for card in measured:
         assert beyond(card, constants) > 100 * MIB
-        assert card["capacity_bytes"] == card["memory_mib_cuda"] * MIB - beyond(card, constants), card["gpu_id"]
+        assert card["whole_bytes"] == card["memory_mib_cuda"] * MIB
+        free = card["memory_mib_free"] or card["memory_mib_cuda"]  # what a system that shares the memory leaves
+        assert card["capacity_bytes"] == free * MIB - beyond(card, constants), card["gpu_id"]
 
 
 def test_a_measured_card_of_an_older_generation_gives_its_total(cards):

@@ -16,6 +16,8 @@ ROWS = list(
     )
 )
 PICKED = ("Qwen3.8-Flash", "DeepSeek-V3.2", "DeepSeek-V4", "GLM-5", "MiniMax-M3")  # (attention that an index picks)
+# (latent attention, experts that all tokens see, biases of positions: an upper bound)
+BOUNDED = ("deepseek-ai/", "Kimi-K2", "GLM-4", "ERNIE-4.5", "Qwen1.5-MoE", "Llama-4", "flan-t5")
 GEMMA = {"model_id": "google/gemma-4-12B-it", "dtype_id": "gguf-q4_k_m"}
 
 
@@ -47,8 +49,8 @@ def errors(footprints, towers):
 
 def test_buffers_are_those_that_llama_cpp_reserves(errors):
     """(Where free blocks of its allocator are too small, a buffer grows by some MiB that no formula knows.)"""
-    errors = {key: error for key, error in errors.items() if not is_picked(key)}
-    assert len(errors) > 75
+    errors = {key: error for key, error in errors.items() if not is_picked(key) and not is_bounded(key)}
+    assert len(errors) > 150
     outside = {
         key: f"{error:+.2%}"
         for key, (error, counted) in errors.items()
@@ -60,6 +62,33 @@ def test_buffers_are_those_that_llama_cpp_reserves(errors):
 
 def is_picked(key: tuple) -> bool:
     return any(name in key[0] for name in PICKED)
+
+
+def is_bounded(key: tuple) -> bool:
+    return not is_picked(key) and any(name in key[0] for name in BOUNDED)
+
+
+def test_buffers_of_latent_attention_and_shared_experts_are_not_less_than_is_reserved(errors):
+    """DeepSeek-V3 at 131,072 tokens: 506 MiB, and 33,402 without flash attention, 132,986 for four sequences."""
+    errors = {key: error for key, error in errors.items() if is_bounded(key)}
+    assert len(errors) > 120
+    outside = {
+        key: f"{error:+.2%}"
+        for key, (error, counted) in errors.items()
+        if not -0.05 <= error <= 0.12 and not -(2**24) <= error * counted <= 5 * 2**24
+    }
+    assert not outside
+    assert statistics.median(error for error, _ in errors.values()) >= 0
+
+
+def test_without_flash_attention_scores_are_of_the_cells_of_all_sequences(footprints):
+    asked = [
+        {"model_id": "Qwen/Qwen3-8B", "dtype_id": "gguf-q4_k_m", "context_tokens": tokens, "sequences": sequences}
+        | {"attention": "eager"}
+        for tokens, sequences in ((32_768, 1), (8192, 4))
+    ]
+    one, four = (row["activations_bytes"] for row in footprints(asked))
+    assert one == four
 
 
 def test_buffers_of_models_with_an_index_grow_with_the_context(errors):

@@ -168,7 +168,7 @@ def test_who_names_no_version_gets_the_newest_that_has_an_answer_and_is_told_whi
     assert mixture["total_bytes"] and mixture["holds_for"] == "TRL 1.15 to 1.16, Transformers 5.16 or later"
     assert footprint_of(MODEL, program="vllm")["holds_for"] == "vLLM 0.20 to 0.33"
     earlier = footprint_of(MODEL, program="vllm", program_version="0.10.2")
-    assert earlier["total_bytes"] is None and "cards before Ampere" in earlier["unknown_reason"]
+    assert earlier["total_bytes"] is None and "depends on the card" in earlier["unknown_reason"]
 
 
 @pytest.mark.full
@@ -418,3 +418,14 @@ def test_a_server_is_asked_in_16_bits_where_nobody_knows_what_a_checkpoint_holds
         assert told["total_bytes"] == footprint_of(unsaid, program=program, dtype_id="bf16")["total_bytes"]
         assert "16 bits" not in footprint_of("Qwen/Qwen3-8B", program=program)["holds_for"]
     assert footprint_of("AtomicChat/Qwen3.8-27B-GGUF", program="vllm")["total_bytes"] is None
+
+
+def test_the_training_of_an_embedding_model_says_that_logits_are_counted(footprint_of):
+    """Its class can write, and a trainer of embeddings works out no logits."""
+    asked = footprint_of(
+        "Qwen/Qwen3-Embedding-4B", phase_id="lora", program="ms-swift", lora_rank=8, context_tokens=512, sequences=8
+    )
+    assert asked["holds_for"].endswith(", trained to write (trained to embed it makes no logits and takes less)")
+    assert "trained to write" not in footprint_of("Qwen/Qwen3-Embedding-4B")["holds_for"]
+    assert "trained to write" not in footprint_of(MODEL, phase_id="lora", program="ms-swift", lora_rank=8)["holds_for"]
+    assert "trained to write" not in footprint_of("BAAI/bge-m3", phase_id="lora")["holds_for"]  # (an encoder)

@@ -83,6 +83,48 @@ def test_vllm_is_told_to_expect_fewer_requests_on_large_cards(setting, gpu_id, c
     assert ("--max-num-seqs 256" in (told or "")) is is_told
 
 
+def test_sglang_holds_several_recurrent_states_for_each_request(footprint_of):
+    """Five slots a request and one of padding; of a slot of Qwen3.8-27B the project's own recipe says 146.81 MiB."""
+    said = {"dtype_id": "fp8", "context_tokens": 8192}
+    for users, slots in ((1, 6), (8, 41)):
+        held = footprint_of("Qwen/Qwen3.8-27B", engine_id="sglang", sequences=users, **said)["state_bytes"]
+        assert held == pytest.approx(slots * 146.81 * MIB, rel=0.01)
+    one = footprint_of("Qwen/Qwen3.8-27B", engine_id="vllm", **said)["state_bytes"]
+    assert one == pytest.approx(146.81 * MIB, rel=0.01)
+
+
+@pytest.mark.some(2)
+@pytest.mark.parametrize(
+    ("gpu_id", "model_id", "users", "told"),
+    [
+        ("rtx-5090", "Qwen/Qwen3.5-9B", 1, "--max-mamba-cache-size 5"),  # half of what is left would be for states
+        ("rtx-5090", "Qwen/Qwen3.5-9B", 2, "--max-mamba-cache-size 10"),
+        ("h200-sxm", "Qwen/Qwen3.5-9B", 1, None),
+        ("rtx-4090", "Qwen/Qwen3-8B", 1, None),
+    ],
+)
+def test_sglang_is_told_of_states_where_its_own_division_leaves_the_cache_too_little(
+    setting, gpu_id, model_id, users, told
+):
+    context = 131072 if gpu_id == "rtx-5090" else 8192
+    verdict, said = setting(
+        gpu_id, model_id, engine_id="sglang", dtype_id="fp8", context_tokens=context, sequences=users
+    )
+    assert verdict == "fits"
+    assert told in said if told else "--max-mamba-cache-size" not in (said or "")
+
+
+@pytest.mark.parametrize(("gpu_id", "gpu_count", "free_gib"), [("rtx-5090", 2, 30.27), ("gb10", 1, 101.3)])
+def test_vllm_is_told_no_share_that_is_not_free_when_it_starts(book, gpu_id, gpu_count, free_gib):
+    """club-3090 issue 1087, GLM-5.3-Flash-EXL3-2x-DGX-Sparks issue 47: what logs say is free; it refuses to start with a larger share."""
+    [(most, whole)] = book.execute(
+        "SELECT share_most(capacity_bytes, {'apart': apart_bytes($count, constants), 'whole': whole_bytes}), whole_bytes "
+        "FROM gpu, constants WHERE gpu_id = $gpu",
+        {"gpu": gpu_id, "count": gpu_count},
+    ).fetchall()
+    assert most * whole <= free_gib * GIB < (most + 0.02) * whole
+
+
 RECURRENT = [
     # vllm-project/recipes pull 551, at 0.95 of the card, and vllm issue 49064
     ("h100-sxm", "Qwen/Qwen3.6-27B", {"program_version": "0.22", "dtype_id": "fp8"}, 856),

@@ -18,6 +18,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import converted_models
 import gguf_holes
 import indexed_models
 from rows import configs
@@ -114,6 +115,9 @@ def described(config: dict) -> tuple[str, dict, dict[str, tuple[int, ...]]]:
 
 def write(path: Path, config: dict) -> None:
     indexed = indexed_models.keys_of(config)
+    if not indexed and (config.get("text_config") or config)["model_type"] not in KINDS:
+        converted_models.write(path, config)
+        return
     arch, keys, tensors = (*indexed, {}) if indexed else described(config)
     named = {"tokenizer.ggml.model": "none", **{f"{arch}.{name}": value for name, value in keys.items()}}
     gguf_holes.write(path, arch, named, tensors, lambda name: name.endswith(".bias"))
@@ -130,7 +134,7 @@ def count(program: Path, file: Path, row: dict[str, str]) -> int:
 
 def main() -> None:
     source, build = (Path(argument).resolve() for argument in sys.argv[1:3])
-    sys.path.insert(0, str(source / "gguf-py"))
+    sys.path[:0] = [str(source), str(source / "gguf-py")]
     with ROWS.open(newline="") as file:
         rows = list(csv.DictReader(file))
     known = configs()

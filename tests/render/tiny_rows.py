@@ -69,6 +69,7 @@ def all_rows():
             "memory_gib_nominal": nominal,
             "memory_mib_reported": int(nominal * 1022) if vendor != "amd" else None,
             "memory_mib_cuda": int(nominal * 1012) if gpu_id == "rtx-4090" else None,
+            "whole_bytes": int(capacity * GIB),
             "capacity_bytes": int(capacity * GIB),
             "capacity_basis": "measured" if gpu_id == "rtx-4090" else "imputed",
             "memory_bandwidth_gb_s": 1008.0,

@@ -12,6 +12,7 @@ from pathlib import Path
 import duckdb
 import polars as pl
 
+from pipeline.book.scenario import written_out
 from pipeline.book.schema import PUBLISHED
 from pipeline.press import changes, publish
 from pipeline.render import addresses, render
@@ -29,7 +30,14 @@ FILL = {"string": "x", "integer": 1, "number": 1.0, "boolean": False, "date": da
 SQL, RULES = (
     FACTS.parents[1] / "sql",
     (
-        *("words.sql", "speed/speed.sql", "speed/likely.sql", "plans/machine.sql", "plans/training.sql"),
+        *(
+            "words.sql",
+            "state/state.sql",
+            "speed/speed.sql",
+            "speed/likely.sql",
+            "plans/machine.sql",
+            "plans/training.sql",
+        ),
         *(
             "plans/techniques.sql",
             "sharding/plans.sql",
@@ -118,7 +126,7 @@ def build(folder: Path) -> Path:
         connection.execute("use almanac")
         connection.execute(FORMULAS)
         for name in RULES:
-            text = (SQL / name).read_text(encoding="utf-8")
+            text = written_out((SQL / name).read_text(encoding="utf-8"))
             for statement in connection.extract_statements(text):
                 if (
                     "AS TABLE" not in statement.query

@@ -26,6 +26,7 @@ SCALARS = (
     "decode_reason",
     "decode_most",
     "prefill_most",
+    "state_slots",
     "stage_of",
     "pipeline_whole",
     # LoRA of a pipeline's denoiser

@@ -25,6 +25,7 @@ FILES = (
     "capacity/limits",
     "capacity/support",
     "capacity/system",
+    "state/state",
     "ask/engine_setting",
     "speed/speed",
 )
@@ -43,7 +44,9 @@ NAMES = (
     "context_multiple",
     "card_reason",
     "share_held",
+    "share_most",
     "share_needed",
+    "apart_bytes",
     "system_bytes",
     "decode_reason",
     "decode_most",

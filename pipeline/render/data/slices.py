@@ -19,7 +19,7 @@ from pathlib import Path
 from pipeline.book.commands import COUNTED
 from pipeline.book.components import COMPONENTS
 from pipeline.render import words
-from pipeline.render.data import limits
+from pipeline.render.data import limits, rules
 from pipeline.render.data.book import UNKNOWN_KIB, Book, Scenario
 from pipeline.render.data.shapes import LEVEL
 from pipeline.render.data.support import ATTENTION, Support
@@ -59,6 +59,7 @@ def scenarios(book: Book, opening: Scenario | None, known: Support) -> str:
                     g["capacity_bytes"] // 1024,
                     kinds[g["gpu_id"]],
                     g["capacity_bytes"],
+                    g["whole_bytes"] // 1024,
                 ]
                 for g in book.gpus
             ],
@@ -70,6 +71,7 @@ def scenarios(book: Book, opening: Scenario | None, known: Support) -> str:
             "limits": limits.of_engines(book["constant"]),
             "server_share": next((c["value"] for c in book["constant"] if c["constant_id"] == "vllm_default_share"), 1),
             "server_counts": counts(book),
+            "server_apart": apart(book),
             "wddm_share": next((c["value"] for c in book["constant"] if c["constant_id"] == "wddm_share"), None),
             "support": coded | {"runs": runs},
             "contexts": {kind: book.common_contexts(phases) for kind, phases in _kinds(book).items()},
@@ -86,6 +88,15 @@ def counts(book: Book) -> list[int] | None:
     """Requests at once, and tokens of one step: what figures of vLLM count."""
     found = {c["constant_id"]: int(c["value"]) for c in book["constant"] if c["constant_id"] in COUNTED}
     return [found[name] for name in COUNTED] if len(found) == len(COUNTED) else None
+
+
+def apart(book: Book) -> list[int] | None:
+    """KiB that stand outside a server's share on one card, each of two, and each of four and more."""
+    constants = {c["constant_id"]: c["value"] for c in book["constant"]}
+    try:
+        return [int(rules.in_python().apart_bytes(count, constants)) // 1024 for count in (1, 2, 4)]
+    except KeyError:  # an older release
+        return None
 
 
 def _without_format(key: str) -> str:

@@ -52,7 +52,9 @@ class Speeds:
             sequences=1,
             **asked,
         )
-        cached = rows.select("model_id", "phase_id", "sequences", "kv_cache_bytes", pl.col("state_bytes").fill_null(0))
+        cached = rows.select(
+            "model_id", "phase_id", "engine_id", "sequences", "kv_cache_bytes", pl.col("state_bytes").fill_null(0)
+        )
         alone = {"tensor_parallel": 1, "pipeline_parallel": 1}
         self.footprints = {row["model_id"]: row | alone for row in cached.collect().to_dicts()}
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pipeline.base.readonly import reading
@@ -69,9 +70,24 @@ def kept_in(folder: Path) -> dict[str, dict]:
         return {name: {"kept": kept, "unread": unread} for name, kept, unread in rows.fetchall()}
 
 
+def weights(folder: Path) -> dict[tuple[str, str], int]:
+    """What models weigh in the formats of repositories that commands name; nothing of a file without formulas."""
+    named = sorted({name for row in lines() for name in row["held"].split()} - {"gguf"})
+    with reading(folder / "almanac.duckdb") as connection:
+        if not connection.execute(_HERE).fetchone()[0]:
+            return {}
+        rows = connection.execute(
+            "SELECT model_id, dtype_id, weights_bytes FROM weight WHERE list_contains(?, dtype_id) AND weights_bytes IS NOT NULL",
+            [named],
+        )
+        return {(name, dtype_id): size for name, dtype_id, size in rows.fetchall()}
+
+
 class Commands:
-    def __init__(self, models: list[dict], relatives: Relatives) -> None:
-        self.models, self.relatives = models, relatives
+    def __init__(
+        self, models: list[dict], relatives: Relatives, weights: Mapping[tuple[str, str], int] = MappingProxyType({})
+    ) -> None:
+        self.models, self.relatives, self.weights = models, relatives, weights
 
     def of(
         self,
@@ -113,6 +129,8 @@ class Commands:
         return list(found.values())
 
     def repositories(self, number: int) -> dict[str, str]:
-        """By format the repository that holds this very model in it: its own, else the most downloaded that is listed."""
+        """By format the repository that holds this very model in it: its own, else the most downloaded of those that are listed and hold the
+        weights that its figures count."""
         same = [number, *sorted(k for k in self.relatives.alike(number) if k != number)]
-        return repositories((self.models[i]["model_id"], self.models[i]["stored_format"]) for i in same)
+        named = ((self.models[i]["model_id"], self.models[i]["stored_format"]) for i in same)
+        return repositories(named, self.models[number]["model_id"], self.weights)

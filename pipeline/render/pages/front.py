@@ -94,6 +94,7 @@ class Front:
         line, _more = _found(of["shapes"][shape], column)
         footprint = {
             "phase_id": of["columns"][column][0],
+            "engine_id": None,  # the cache that is read holds the states
             "sequences": 1,
             "tensor_parallel": 1,
             "pipeline_parallel": 1,

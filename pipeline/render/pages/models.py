@@ -57,7 +57,7 @@ class ModelPages:
         self.headlines = Headlines(book, self)
         self.reach = Reach(book, lambda: self.held)
         self.by_card = ByCard(book, self.support, lambda: self.held, self._engines)
-        self.commands = Commands(book.models, self.relatives)
+        self.commands = Commands(book.models, self.relatives, commands.weights(book.folder))
 
     @cached_property
     def calculator(self) -> Calculator:

@@ -1,21 +1,35 @@
 -- What an engine has to be told for a scenario that fits, where its defaults leave too little.
 --
 -- Units: bytes per GPU. Source: constant.csv (vllm_default_share, sglang_reserve_* and their like), vllm-state-blocks,
--- llama-cpp-slots, mlx-lm-server; kv_dtype.
+-- sglang-state-slots, vllm-share-free, llama-cpp-slots, mlx-lm-server; kv_dtype.
 -- Not covered: settings of other engines.
 
--- The share that a server takes where nobody says: of the version that was asked for, else of the engine.
+-- What stands outside a server's share on each card before it starts: the process's context, and communication.
+CREATE OR REPLACE MACRO apart_bytes(gpu_count, constants) AS constants.process_context_bytes
+    + iif(gpu_count > 1, constants.vllm_non_torch_parallel_bytes, 0)
+    + iif(gpu_count >= 4, constants.vllm_non_torch_parallel_spread_bytes, 0);
+
+-- The share that a server takes where nobody says: of the version that was asked for, else of the engine. It is of the
+-- whole card.
 CREATE OR REPLACE MACRO default_share(footprint, constants) AS
     {'vllm_default_share': coalesce(footprint.card_share, constants.vllm_default_share)};
+CREATE OR REPLACE MACRO share_of_card(footprint, whole, constants) AS {
+    'vllm_default_share': default_share(footprint, constants).vllm_default_share, 'whole': whole,
+    'apart': apart_bytes(footprint.gpu_count, constants)
+};
 
 -- A server that takes a share of the card needs to be allowed what the scenario needs, and of its band as much as
--- leaves half of the rest free (for what it holds beside its share); where its default is less it refuses to start.
+-- leaves half of the rest free (for what it holds beside its share); where its default is less it refuses to start. So
+-- it does where the share is more than what is free by then.
 CREATE OR REPLACE MACRO share_held(total, need, capacity) AS greatest(total, least(need, (total + capacity) / 2));
-CREATE OR REPLACE MACRO share_needed(engine_id, total, need, capacity, constants) AS iif(
-    starts_with(engine_id, 'vllm') AND total <= capacity
-        AND share_held(total, need, capacity) > constants.vllm_default_share * capacity,
-    '--gpu-memory-utilization '
-        || printf('%.2f', least(ceil(100 * share_held(total, need, capacity) / capacity) / 100, 0.99)), NULL);
+CREATE OR REPLACE MACRO share_most(capacity, share) AS floor(100 * (capacity - share.apart) / share.whole) / 100;
+CREATE OR REPLACE MACRO share_told(held, most, share) AS
+    iif(held > share.vllm_default_share * share.whole OR share.vllm_default_share > most,
+        least(greatest(ceil(100 * held / share.whole) / 100, share.vllm_default_share), most), NULL);
+CREATE OR REPLACE MACRO share_needed(engine_id, total, need, capacity, share) AS
+    iif(starts_with(engine_id, 'vllm') AND total <= capacity,
+        '--gpu-memory-utilization '
+            || printf('%.2f', share_told(share_held(total, need, capacity), share_most(capacity, share), share)), NULL);
 
 -- A server's most requests are those of one data-parallel rank.
 CREATE OR REPLACE MACRO sequences_of_rank(footprint) AS
@@ -100,23 +114,43 @@ CREATE OR REPLACE MACRO sglang_reserve_bytes(reserve_mib, gpu_count, constants) 
 CREATE OR REPLACE TABLE card_row AS
 SELECT gpu.gpu_id, {
     'gpu_id': gpu.gpu_id, 'vendor': gpu.vendor, 'compute_capability': gpu.compute_capability,
-    'capacity_bytes': gpu.capacity_bytes,
+    'capacity_bytes': gpu.capacity_bytes, 'whole_bytes': gpu.whole_bytes,
     'vllm_requests': vllm_requests(gpu.name, gpu.memory_gib_nominal, constants),
     'vllm_read_tokens': vllm_read_tokens(gpu.name, gpu.memory_gib_nominal, constants),
     'sglang_reserve_mib': sglang_reserve_mib(gpu.memory_gib_nominal, constants)
 } AS card
 FROM gpu CROSS JOIN constants_row;
 
--- The share is of what is free before it loads: without the process's context and the communication buffers.
+-- What it gives weights, caches and states together by itself, beside its context and the communication buffers.
+CREATE OR REPLACE MACRO static_bytes(footprint, capacity, reserve_mib, communication, constants) AS
+    (capacity - sglang_reserve_bytes(reserve_mib, footprint.gpu_count, constants))
+        * iif(coalesce(footprint.sees, false), constants.sglang_vision_share, 1)
+    - constants.process_context_bytes - communication;
+
+-- The share is of what is free before it loads: without the process's context and the communication buffers. (Of its
+-- band it has as much as leaves half of the rest free: what the weights take more is not there for the cache.)
+CREATE OR REPLACE MACRO static_share_held(footprint, held, capacity) AS
+    share_held(held, needed(held, footprint.error_band), capacity - footprint.total_bytes + held);
 CREATE OR REPLACE MACRO static_share_needed(footprint, held, capacity, reserve_mib, communication, constants) AS iif(
     footprint.engine_id = 'sglang' AND footprint.total_bytes <= capacity
         -- (of data-parallel attention it leaves more by itself: there it is told)
-        AND iif(footprint.data_parallel > 1, capacity, held) + constants.process_context_bytes + communication
-            > (capacity - sglang_reserve_bytes(reserve_mib, footprint.gpu_count, constants))
-                * iif(coalesce(footprint.sees, false), constants.sglang_vision_share, 1),
-    '--mem-fraction-static '
-        || printf('%.3f', ceil(1000 * held / (capacity - constants.process_context_bytes - communication)) / 1000),
-        NULL);
+        AND iif(footprint.data_parallel > 1, capacity, held)
+            > static_bytes(footprint, capacity, reserve_mib, communication, constants),
+    '--mem-fraction-static ' || printf('%.3f', ceil(1000 * static_share_held(footprint, held, capacity)
+        / (capacity - constants.process_context_bytes - communication)) / 1000), NULL);
+
+-- Of what the weights leave it gives states 0.9 ÷ 1.9 and the cache the rest, whatever either needs: where one of them
+-- then has too little it is told how many states there are.
+CREATE OR REPLACE MACRO divided_bytes(footprint, constants) AS (1 + constants.sglang_state_ratio)
+    * greatest(footprint.kv_cache_bytes + footprint.kv_padding_bytes,
+        footprint.state_bytes / constants.sglang_state_ratio);
+CREATE OR REPLACE MACRO states_needed(footprint, capacity, reserve_mib, communication, constants) AS iif(
+    footprint.engine_id = 'sglang' AND footprint.total_bytes <= capacity AND coalesce(footprint.state_bytes, 0) > 0
+        AND footprint.weights_bytes + divided_bytes(footprint, constants)
+            > static_bytes(footprint, capacity, reserve_mib, communication, constants),
+    '--max-mamba-cache-size '
+        || ((state_slots('sglang', sequences_of_rank(footprint)) - state_slots('sglang', 0))
+            * iif(footprint.phase_id = 'inference', footprint.data_parallel, 1))::BIGINT, NULL);
 
 -- vLLM sets memory aside for the largest image or video that a model can read, unless it is told that there are none
 -- (vllm-project/vllm PR 11210). What llama.cpp sets aside for a tower is left out of its figures where it has not been
@@ -156,12 +190,14 @@ CREATE OR REPLACE MACRO engine_setting(footprint, card, constants) AS iif(footpr
     nullif(concat_ws(' ', spread_setting(footprint),
         share_needed(footprint.engine_id, footprint.total_bytes,
             needed(footprint.total_bytes, footprint.error_band), card.capacity_bytes,
-            default_share(footprint, constants)),
+            share_of_card(footprint, card.whole_bytes, constants)),
         requests_needed(footprint, card.vllm_requests, card.capacity_bytes, constants),
         tokens_needed(footprint, read_beyond_bytes(footprint, card.vllm_read_tokens, constants), card.capacity_bytes,
             constants),
         static_share_needed(footprint, footprint.weights_bytes + footprint.kv_cache_bytes
             + footprint.kv_padding_bytes + footprint.state_bytes, card.capacity_bytes, card.sglang_reserve_mib,
+            communication_bytes(footprint, constants), constants),
+        states_needed(footprint, card.capacity_bytes, card.sglang_reserve_mib,
             communication_bytes(footprint, constants), constants),
         cache_needed(footprint), slots_needed(footprint), prompts_needed(footprint, constants),
         inputs_needed(footprint)), ''));

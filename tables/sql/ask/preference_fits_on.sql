@@ -115,7 +115,7 @@ CREATE OR REPLACE MACRO trl_setting(rule, share, tokens, sleeps, parallel) AS ii
 
 -- what vLLM takes its share of
 CREATE OR REPLACE TABLE card_whole AS
-SELECT gpu.gpu_id, card_total_bytes(gpu, constants) AS whole_card_bytes FROM gpu CROSS JOIN constants_row;
+SELECT gpu.gpu_id, gpu.whole_bytes AS whole_card_bytes FROM gpu;
 
 CREATE OR REPLACE VIEW generators_known AS
 SELECT string_agg(DISTINCT rule.generator_id, ', ' ORDER BY rule.generator_id) AS generator_ids FROM generator AS rule;

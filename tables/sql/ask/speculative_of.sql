@@ -193,6 +193,8 @@ paired AS (
             ELSE head_weights_bytes(model, head, target.gpu_count)
         END AS draft_weights_bytes,
         target.kv_cache_bytes + target.kv_padding_bytes + target.state_bytes AS cache_bytes,
+        target.state_bytes + iif(meant.predicts AND NOT rule.holds_buffers_apart,
+            block_states_bytes(model, predicting, target), 0) AS state_bytes,
         CASE
             WHEN meant.predicts THEN prediction_cache_bytes(model, predicting, rule, target, constants)
             WHEN head.model_id IS NULL THEN draft.kv_cache_bytes + draft.kv_padding_bytes + draft.state_bytes
@@ -239,6 +241,7 @@ SELECT
     iif(unknown_reason IS NULL, draft_weights_bytes, NULL)::BIGINT AS draft_weights_bytes,
     iif(unknown_reason IS NULL, cache_bytes, NULL)::BIGINT AS cache_bytes,
     iif(unknown_reason IS NULL, draft_cache_bytes, NULL)::BIGINT AS draft_cache_bytes,
+    iif(unknown_reason IS NULL, state_bytes, NULL)::BIGINT AS state_bytes,
     iif(unknown_reason IS NULL, activations_bytes, NULL)::BIGINT AS activations_bytes,
     iif(unknown_reason IS NULL, draft_buffers_bytes, NULL)::BIGINT AS draft_buffers_bytes,
     iif(unknown_reason IS NULL, process_bytes, NULL)::BIGINT AS overhead_bytes,
@@ -258,6 +261,15 @@ SELECT
     unknown_reason
 FROM held;
 
+-- what a server is told by, of both together
+CREATE OR REPLACE MACRO pair_footprint(pair, vocab_size, sees, has_counted_tower) AS {
+    'engine_id': pair.engine_id, 'phase_id': 'inference', 'program': NULL::VARCHAR, 'program_version': NULL::VARCHAR,
+    'sequences': pair.sequences, 'data_parallel': 1, 'total_bytes': pair.total_bytes, 'error_band': pair.error_band,
+    'kv_cache_bytes': pair.cache_bytes + pair.draft_cache_bytes - pair.state_bytes, 'kv_padding_bytes': 0,
+    'state_bytes': pair.state_bytes, 'vocab_size': vocab_size, 'images': 0, 'sees': sees,
+    'has_counted_tower': has_counted_tower
+};
+
 CREATE OR REPLACE MACRO speculative_fits_on(
     gpu_id, model_id, draft_model_id, dtype_id := NULL, draft_dtype_id := NULL, engine_id := NULL,
     context_tokens := NULL, sequences := 1, kv_dtype_id := NULL, draft_kv_dtype_id := NULL, gpu_count := 1
@@ -265,16 +277,21 @@ CREATE OR REPLACE MACRO speculative_fits_on(
 WITH card_asked AS (SELECT gpu_id::VARCHAR AS gpu_id),
 judged AS (
     SELECT pair.*, gpu.gpu_id AS card_id, card_asked.gpu_id AS card_asked, gpu.capacity_bytes,
+        gpu.whole_bytes,
         coalesce(card_reason(running), card_reason(drafting),
             kv_reason(kv, older.least_capability, gpu.vendor, gpu.compute_capability))
             AS not_there,
-        kv.setting AS kv_setting, constants
+        kv.setting AS kv_setting, constants, pair_footprint(pair, model.vocab_size,
+            seeing.model_id IS NOT NULL, seeing.has_counted_tower)
+            AS footprint, card_row.card
     FROM card_asked
     CROSS JOIN speculative_of(model_id, draft_model_id, dtype_id := dtype_id, draft_dtype_id := draft_dtype_id,
         engine_id := engine_id, context_tokens := context_tokens, sequences := sequences, kv_dtype_id := kv_dtype_id,
         draft_kv_dtype_id := draft_kv_dtype_id, gpu_count := gpu_count) AS pair
     LEFT JOIN gpu ON gpu.gpu_id = lower(card_asked.gpu_id)
+    LEFT JOIN card_row ON card_row.gpu_id = gpu.gpu_id
     LEFT JOIN model ON model.model_id = pair.model_id
+    LEFT JOIN seeing_model AS seeing ON seeing.model_id = pair.model_id
     LEFT JOIN model AS drafter
         ON drafter.model_id = iif(pair.draft_model_id = 'mtp', pair.model_id, pair.draft_model_id)
     LEFT JOIN kv_dtype AS kv ON kv.kv_dtype_id = pair.kv_dtype_id
@@ -296,7 +313,10 @@ SELECT
         THEN card_verdict(judged.total_bytes, judged.error_band, capacity_bytes, judged.gpu_count) END AS verdict,
     iif(judged.total_bytes IS NULL, NULL, nullif(concat_ws(' ', judged.engine_setting, judged.kv_setting,
         share_needed(judged.engine_id, judged.total_bytes, needed(judged.total_bytes, judged.error_band),
-            capacity_bytes, {'vllm_default_share': constants.vllm_default_share})), '')) AS engine_setting,
+            capacity_bytes, {'vllm_default_share': constants.vllm_default_share, 'whole': whole_bytes,
+                'apart': apart_bytes(judged.gpu_count, constants)}),
+        requests_needed(footprint, card.vllm_requests, capacity_bytes, constants), inputs_needed(footprint)), ''))
+        AS engine_setting,
     judged.holds_for,
     CASE
         WHEN card_asked IS NULL THEN 'no GPU was named'

@@ -3,6 +3,7 @@
 --   capacity_bytes = CUDA total − what the card's context takes beyond the one that overhead_bytes already counts
 --   CUDA total     = as read, or reported − (cuda_gap_base_mib + cuda_gap_ratio × reported) on NVIDIA cards
 --   reported       = as read, or nominal × 1024 × the ratio of its class
+--   of memory that is shared with a system, no more than what it was seen to leave free (memory_mib_free)
 --
 -- Units: bytes; memory_mib_* in MiB. A data sheet's GB is GiB of DRAM. capacity_basis is `measured` where a total was
 -- read, `imputed` where the rule of the class gave it.
@@ -34,10 +35,6 @@ CREATE OR REPLACE MACRO context_mib(card) AS (
 CREATE OR REPLACE MACRO context_beyond_bytes(card, constants) AS
     context_mib(card) * 1048576 - constants.process_context_bytes;
 
--- CUDA's total again, of a row of gpu
-CREATE OR REPLACE MACRO card_total_bytes(card, constants) AS card.capacity_bytes
-    + iif(card.vendor = 'nvidia', greatest(context_beyond_bytes(card, constants), 0), 0);
-
 CREATE OR REPLACE TABLE gpu AS
 WITH read AS (
     SELECT card.*,
@@ -48,9 +45,10 @@ WITH read AS (
 )
 SELECT
     * EXCLUDE (reported, context_beyond, constants),
-    floor(1048576 * coalesce(
-        memory_mib_cuda,
+    floor(1048576 * coalesce(memory_mib_cuda,
         iif(vendor = 'nvidia', reported - constants.cuda_gap_base_mib - constants.cuda_gap_ratio * reported, reported)
-    ) - iif(vendor = 'nvidia', greatest(context_beyond, 0), 0))::BIGINT AS capacity_bytes,
+    ))::BIGINT AS whole_bytes,
+    floor(least(whole_bytes, 1048576 * memory_mib_free)
+        - iif(vendor = 'nvidia', greatest(context_beyond, 0), 0))::BIGINT AS capacity_bytes,
     iif(memory_mib_cuda IS NULL AND memory_mib_reported IS NULL, 'imputed', 'measured') AS capacity_basis
 FROM read;

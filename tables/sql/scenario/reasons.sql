@@ -198,7 +198,7 @@ CREATE OR REPLACE MACRO way_reason(model, weight, scenario) AS CASE
     WHEN scenario.phase_id = 'inference' AND scenario.gpu_count > 1 AND scenario.sharding NOT IN ('tp', 'pp')
         THEN 'inference is shared by tp, pp or tp+pp'
     WHEN scenario.kv_element_bits IS NULL THEN 'no such KV dtype: ' || scenario.kv_dtype_id
-    WHEN NOT scenario.takes_kv_dtype THEN scenario.engine_id || ' holds no KV cache '
+    WHEN NOT scenario.takes_kv_dtype THEN scenario.engine_id || ' is not described with a KV cache '
         || iif(has_pool(model, scenario.engine_id), 'of this architecture ', '') || 'in ' || scenario.kv_dtype_id
     WHEN has_pool(model, scenario.engine_id)
         AND NOT list_contains(string_split(model.pool.dtype_ids, ' '), scenario.dtype_id)

@@ -17,8 +17,10 @@
 -- the card's own cache, as models of some hundred megabytes may; products that are summed in 16 bits, up to twice as
 -- fast on GeForce; layers on the CPU; attention's own operations, which only lower the bound.
 
+-- (of a pool of states those of the sequences)
 CREATE OR REPLACE MACRO cache_read_bytes(model, footprint) AS
-    iif(model.is_sparsely_read, 0, footprint.kv_cache_bytes + footprint.state_bytes);
+    iif(model.is_sparsely_read, 0, footprint.kv_cache_bytes
+        + footprint.state_bytes * footprint.sequences / state_slots(footprint.engine_id, footprint.sequences));
 
 -- a stage reads its weights for each part of the requests, and its caches once: stages wait for one another where there
 -- are fewer requests than stages

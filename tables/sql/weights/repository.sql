@@ -41,33 +41,38 @@ kept AS (
 SELECT model_id, repositories, kept_layers, tower_linear_elements
 FROM loaded FULL JOIN kept USING (model_id) FULL JOIN towers USING (model_id);
 
--- The repository that a program loads in place of the model that it is told. (The engine of a program that is not named
--- packs the model's own weights.)
-CREATE OR REPLACE MACRO repository_loaded(model, scenario) AS
-    iif(scenario.phase_id = 'qlora' AND scenario.dtype_id IN ('nf4-double', 'nf4-double-experts'),
-        list_filter(model.repositories, lambda one: one.program_id = scenario.program)[1], NULL);
+-- The repository that a program loads in place of the model that it is told: its name, what is packed of it, and what a
+-- run had reserved. (The engine of a program that is not named packs the model's own weights.)
+CREATE OR REPLACE MACRO loads_repository(scenario) AS
+    scenario.phase_id = 'qlora' AND scenario.dtype_id IN ('nf4-double', 'nf4-double-experts');
+CREATE OR REPLACE MACRO loaded_repository(model, scenario) AS iif(loads_repository(scenario), list_max(list_transform(
+    model.repositories, lambda one: iif(one.program_id = scenario.program, one.loads, NULL))), NULL);
+CREATE OR REPLACE MACRO repository_elements(model, scenario) AS iif(loads_repository(scenario), list_max(list_transform(
+    model.repositories, lambda one: iif(one.program_id = scenario.program, one.packed_elements, NULL))), NULL);
+CREATE OR REPLACE MACRO repository_reserved(model, scenario) AS iif(loads_repository(scenario), list_max(list_transform(
+    model.repositories, lambda one: iif(one.program_id = scenario.program, one.reserved_bytes, NULL))), NULL);
 CREATE OR REPLACE MACRO kept_by_program(model, scenario) AS iif(scenario.phase_id = 'qlora',
-    coalesce(list_filter(model.kept_layers, lambda one: one.program_id = scenario.program)[1].elements, 0), 0);
+    coalesce(list_max(list_transform(model.kept_layers, lambda one: iif(one.program_id = scenario.program,
+        one.elements, 0))), 0), 0);
 
 CREATE OR REPLACE MACRO packed_by_format(weight, dtype) AS
     (weight.weights_bytes - weight.unquantised_bytes) * 8 / dtype.bits_per_weight;
 CREATE OR REPLACE MACRO kept_share_most(model, constants) AS
     iif(model.tower_linear_elements > 0, constants.unsloth_kept_share_seeing, constants.unsloth_kept_share_text);
 
-CREATE OR REPLACE MACRO unpacked_elements(weight, dtype, model, repository, scenario, constants) AS CASE
-    WHEN repository IS NULL THEN kept_by_program(model, scenario)
-    WHEN repository.packed_elements IS NOT NULL THEN packed_by_format(weight, dtype) - repository.packed_elements
+CREATE OR REPLACE MACRO unpacked_elements(weight, dtype, model, scenario, constants) AS CASE
+    WHEN loaded_repository(model, scenario) IS NULL THEN kept_by_program(model, scenario)
+    WHEN repository_elements(model, scenario) IS NOT NULL
+        THEN packed_by_format(weight, dtype) - repository_elements(model, scenario)
     ELSE kept_share_most(model, constants) * packed_by_format(weight, dtype)
 END;
 CREATE OR REPLACE MACRO kept_layer_bytes(weight, dtype, model, scenario, constants) AS
     iif(dtype.bits_per_weight < 16, greatest(least(
-        (2 - dtype.bits_per_weight / 8) * unpacked_elements(weight, dtype, model, repository_loaded(model, scenario),
-            scenario, constants),
-        iif(repository_loaded(model, scenario).packed_elements IS NULL,
-            repository_loaded(model, scenario).reserved_bytes - weight.weights_bytes, NULL)), 0), 0)::BIGINT;
+        (2 - dtype.bits_per_weight / 8) * unpacked_elements(weight, dtype, model, scenario, constants),
+        iif(repository_elements(model, scenario) IS NULL, repository_reserved(model, scenario) - weight.weights_bytes,
+            NULL)), 0), 0)::BIGINT;
 
 -- What an answer says of it.
 CREATE OR REPLACE MACRO repository_words(model, scenario) AS coalesce(
-    ', loading ' || repository_loaded(model, scenario).loads || iif(
-        repository_loaded(model, scenario).packed_elements IS NULL, ' (with the most that it may keep in 16 bits)', ''),
-    '');
+    ', loading ' || loaded_repository(model, scenario) || iif(repository_elements(model, scenario) IS NULL,
+        ' (with the most that it may keep in 16 bits)', ''), '');

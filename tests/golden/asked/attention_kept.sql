@@ -20,7 +20,8 @@ way AS (
         'attention': attention, 'context_tokens': context_tokens, 'sequences': sequences, 'precision': precision,
         'compute_bytes': compute_bytes, 'is_half': is_half, 'joins_projections': joins, 'repeats_keys': repeats,
         'is_adapter': is_adapter, 'has_adapter_dropout': has_dropout, 'lora_targets': targets, 'score_bytes': 6,
-        'engine_norm_form': NULL::VARCHAR, 'trains_embeddings': false
+        'engine_norm_form': NULL::VARCHAR, 'trains_embeddings': false, 'has_fused_sinks': false,
+        'flex_mask_bytes_each': 0.0
     } AS scenario
     FROM (VALUES ('eager', 1000, 1, 'pure', 2, true, false, false, true, false, 'attention'),
         (NULL, 1024, 2, 'amp', 2, false, false, false, false, false, NULL),

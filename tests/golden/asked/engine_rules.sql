@@ -39,7 +39,8 @@ asked AS (
 )
 SELECT footprint.engine_id AS engine_id, footprint.phase_id AS phase_id, footprint.sequences AS sequences,
     footprint.total_bytes AS total_bytes, capacity, read_tokens, usual,
-    share_needed(footprint.engine_id, footprint.total_bytes, footprint.total_bytes * 1.04, capacity, constants)
+    share_needed(footprint.engine_id, footprint.total_bytes, footprint.total_bytes * 1.04, capacity,
+        {'vllm_default_share': constants.vllm_default_share, 'whole': capacity + 600000000, 'apart': 500000000})
         AS share,
     sequences_of_rank(footprint)::DOUBLE AS of_rank, spread_setting(footprint) AS spread,
     requests_by_logits(footprint, footprint.vocab_size, usual, capacity, constants)::DOUBLE AS by_logits,

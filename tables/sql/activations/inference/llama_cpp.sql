@@ -4,8 +4,12 @@
 --   layer    masks + micro-batch × 4 × (the widest moment of a block or of attention); masks: micro-batch × 2 × the
 --            cells of all sequences, and of all windows; a cache of other than 16 bits: one layer's keys and values
 --                unpacked to 16
---   scores   without flash attention: micro-batch × 4 × ((heads + 1) × context + 4 × hidden), 6 × hidden where blocks
---       are parallel
+--   scores   without flash attention: micro-batch × 4 × ((heads + 1) × cells of all sequences
+--       + queries, keys, values and what a block holds beside them)
+--   latent   queries are kept as they are, rotated, taken to the latent and joined with what was rotated, all at once
+--       (src/models/deepseek2.cpp); without flash attention the latents of all cells are transposed beside the scores
+--   shared   experts that see every token are alive beside those that are picked, and under the logits
+--   biased   T5's attention is never fused: its buckets become biases, which are laid out anew and added to the scores
 --   several GPUs: four copies of masks and of what goes from one to the next, kept all the while
 --   tower    of a model that sees a buffer of its own, reserved while it loads (for the image that it warms up
 --       with) and kept, larger where a larger image is read: 4 × tokens × elements of its graph per token, + pairs of
@@ -46,36 +50,68 @@ CREATE OR REPLACE MACRO unpacked_cache_bytes_llama_cpp(model, scenario, constant
             context_cells_llama_cpp(scenario, constants)))), 0));
 
 -- Elements per token of a block's widest moment beside its residual stream: a gated block has gate, up and their
--- product, a plain one works its activation out in place; experts their outputs, the same weighed, and their products.
+-- product, a plain one works its activation out in place; experts their outputs, the same weighed, and their
+-- products, or before that gate, up and product of all that were picked.
 CREATE OR REPLACE MACRO block_elements_llama_cpp(model) AS greatest(
     3 * greatest(model.gated_max, model.shared_max) + 3 * model.hidden_size,
     model.plain_max + 3 * model.hidden_size,
     iif(model.routed_max > 0, 2 * model.experts_per_token_max * model.hidden_size + model.routed_max + 4
-        * model.hidden_size, 0));
+        * model.hidden_size + iif(model.shared_max > 0, model.shared_max + model.hidden_size, 0), 0),
+    iif(model.routed_max > 0, 3 * model.routed_max + 3 * model.hidden_size, 0));
+
+-- What is cached of a token where attention is latent (llama-graph.cpp, build_attn_mha; 0 elsewhere).
+CREATE OR REPLACE MACRO latent_elements_llama_cpp(model) AS coalesce(list_max(list_transform(model.caches,
+    lambda layer: iif(layer.mechanism = 'mla', layer.elements_per_token - layer.index_elements, 0))), 0);
+
+-- Elements per token of attention's widest moment.
+CREATE OR REPLACE MACRO attention_elements_llama_cpp(model) AS model.query_max
+    + iif(latent_elements_llama_cpp(model) > 0,
+        (2 * model.head_max + 4) * latent_elements_llama_cpp(model) + 3 * model.hidden_size,
+        model.query_max + 2 * model.hidden_size);
+
+-- What shared experts and the streams about them leave alive (an upper bound of what was counted).
+CREATE OR REPLACE MACRO shared_elements_llama_cpp(model, constants) AS
+    iif(model.shared_max > 0, model.shared_max + constants.llama_cpp_shared_streams * model.hidden_size, 0);
+
+CREATE OR REPLACE MACRO logit_bytes_llama_cpp(model, constants) AS constants.llama_cpp_micro_batch_tokens * 4
+    * (model.vocab_size + model.hidden_size + shared_elements_llama_cpp(model, constants));
 
 -- Logits of a micro-batch, or the widest moment of a layer. Without flash attention the scores of one layer.
 CREATE OR REPLACE MACRO layer_buffer_bytes_llama_cpp(model, scenario, constants) AS greatest(
     constants.llama_cpp_micro_batch_tokens * 4 * block_elements_llama_cpp(model),
-    constants.llama_cpp_micro_batch_tokens * 4 * (2 * model.query_max + 2 * model.hidden_size)
+    constants.llama_cpp_micro_batch_tokens * 4 * attention_elements_llama_cpp(model)
         + unpacked_cache_bytes_llama_cpp(model, scenario, constants));
+
+-- Elements per token beside the scores of one layer.
+CREATE OR REPLACE MACRO beside_scores_llama_cpp(model, constants) AS shared_elements_llama_cpp(model, constants)
+    + iif(latent_elements_llama_cpp(model) > 0, attention_elements_llama_cpp(model),
+        greatest(iif(model.is_block_parallel, 6, 4) * model.hidden_size,
+            model.query_max + 2 * model.key_max + 3 * model.hidden_size));
+
+-- (masks are fp32 here)
+CREATE OR REPLACE MACRO unfused_buffer_bytes_llama_cpp(model, scenario, constants) AS
+    constants.llama_cpp_micro_batch_tokens * 4 * greatest(
+        model.vocab_size + model.hidden_size + shared_elements_llama_cpp(model, constants),
+        block_elements_llama_cpp(model),
+        iif(model.attention_form = 'biased', 4, 1) * (model.head_max + 1)
+            * context_cells_llama_cpp(scenario, constants) + beside_scores_llama_cpp(model, constants))
+    + 2 * latent_elements_llama_cpp(model) * context_cells_llama_cpp(scenario, constants)
+    + iif(scenario.pipeline_parallel > 1,
+        constants.llama_cpp_pipeline_copies
+            * (iif(model.attention_form = 'biased', 8, 2) * mask_bytes_llama_cpp(model, scenario, constants)
+                + constants.llama_cpp_micro_batch_tokens * 4 * (2 * model.hidden_size + model.key_max)), 0);
 
 CREATE OR REPLACE MACRO compute_buffer_bytes_llama_cpp(model, scenario, constants) AS CASE
     WHEN has_engine_index(model, scenario) THEN indexed_buffer_bytes_llama_cpp(model, scenario, constants)
-    -- (masks are fp32 here)
-    WHEN scenario.attention = 'eager' THEN constants.llama_cpp_micro_batch_tokens * 4 * greatest(
-        model.vocab_size + model.hidden_size, block_elements_llama_cpp(model),
-        (model.head_max + 1) * reserved_tokens({'window_tokens': NULL}, model, scenario)
-            + iif(model.is_block_parallel, 6, 4) * model.hidden_size)
-        + iif(scenario.pipeline_parallel > 1,
-            constants.llama_cpp_pipeline_copies * (2 * mask_bytes_llama_cpp(model, scenario, constants)
-                + constants.llama_cpp_micro_batch_tokens * 8 * model.hidden_size), 0)
+    WHEN scenario.attention = 'eager' OR model.attention_form = 'biased' THEN
+        unfused_buffer_bytes_llama_cpp(model, scenario, constants)
     WHEN scenario.pipeline_parallel > 1 THEN
         constants.llama_cpp_pipeline_copies * (mask_bytes_llama_cpp(model, scenario, constants)
             + constants.llama_cpp_micro_batch_tokens * 8 * model.hidden_size)
-        + greatest(constants.llama_cpp_micro_batch_tokens * 4 * (model.vocab_size + model.hidden_size),
+        + greatest(logit_bytes_llama_cpp(model, constants),
             layer_buffer_bytes_llama_cpp(model, scenario, constants))
     ELSE greatest(
-        constants.llama_cpp_micro_batch_tokens * 4 * (model.vocab_size + model.hidden_size),
+        logit_bytes_llama_cpp(model, constants),
         mask_bytes_llama_cpp(model, scenario, constants) + layer_buffer_bytes_llama_cpp(model, scenario, constants))
 END;
 
