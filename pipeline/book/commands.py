@@ -95,8 +95,10 @@ def told_besides(row: Mapping[str, str], kv: str | None, context: int, users: in
     }
 
 
-def counted(requests: int, tokens: int) -> dict[str, str]:
-    """What vLLM is told so that it takes no more than figures count: on large cards its own defaults are four times the requests and twice the tokens."""
+def counted(requests: int, tokens: int, has_windows: bool) -> dict[str, str]:
+    """What vLLM is told so that it takes no more than figures count: on large cards its own defaults are more. A cache of windows holds the tokens of two
+    steps at once (as tables/sql/ask/engine_setting.sql has it)."""
+    tokens //= 2 if has_windows else 1
     return {"counted": f" --max-num-seqs {requests} --max-num-batched-tokens {tokens}"}
 
 

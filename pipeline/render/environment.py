@@ -29,6 +29,7 @@ def environment(book: Book) -> jinja2.Environment:
         "percent": words.percent,
         "tokens": words.tokens,
         "shown": words.shown,
+        "marked": words.marked,
         "sql_text": words.sql_text,
         "slug_gpu": slug_gpu,
         "exact": lambda number: "unknown" if number is None else f"{number:,}",

@@ -130,8 +130,29 @@ def cell(verdict: str, gpus: int | None, percent: int | None) -> Markup:
     return Markup(f'<td class="v v-{verdict}">{escape(word)} <small>{percent}&nbsp;%</small></td>')
 
 
+def marked(text: str) -> Markup:
+    """Names of columns, which tables/schema writes between backticks, as code."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:  # one has no partner
+        return escape(text)
+    return Markup("").join(Markup("<code>{}</code>").format(part) if i % 2 else part for i, part in enumerate(parts))
+
+
+# as almanac.js has it
+UNREAD = Markup(
+    ' title="Its config here does not say how many tokens it was made to read: longer ones fit, and may make no sense"'
+)
+
+
+def reached(context: int, whole: float | None, last: int | None, text: str) -> str:
+    """How far it goes: `all` where that is all that the model reads, `≥` where nobody looked further (`last`), `?` where its config does not say how far it reads."""
+    if whole and context >= whole:
+        return f"all {text}"
+    return f"{'≥ ' if last and context >= last else ''}{text}{'' if whole else '?'}"
+
+
 @lru_cache(maxsize=65536)
-def limit_cell(context: int | None, sequences: int | None, whole: int | None, ceiling: int | None = None) -> Markup:
+def limit_cell(context: int | None, sequences: int | None, whole: float | None, ceiling: int | None = None) -> Markup:
     """How far a card goes: the longest context of one sequence, and how many sequences of a usual length.
 
     `ceiling` is the longest context that was looked at: who reaches it may go further.
@@ -140,11 +161,9 @@ def limit_cell(context: int | None, sequences: int | None, whole: int | None, ce
         return Markup('<td class="v-unknown">–</td>')
     if not context:
         return Markup("<td>–</td>")
-    text = f"all {rounded_tokens(context)}" if whole and context >= whole else rounded_tokens(context)
-    if ceiling and context >= ceiling and not (whole and context >= whole):
-        text = f"≥ {text}"
+    text = reached(context, whole, ceiling, rounded_tokens(context))
     users = "" if not sequences else f"<small>{count(sequences) if sequences > 9999 else sequences} ×</small>"
-    return Markup(f"<td>{text}{users}</td>")
+    return Markup(f"<td{'' if whole else UNREAD}>{text}{users}</td>")
 
 
 def format_name(dtype: str, stored: str | None = None) -> str:

@@ -89,7 +89,7 @@ export function verdictText({ verdict, gpus, percent, kib, text }, figure, capac
 }
 
 // The same in a sentence, for whoever points at a cell.
-export function verdictTold(world, s, held, gpu, totals, at) {
+export function verdictTold(world, s, held, gpu, totals, at, hasWindows) {
   const { verdict, gpus, kib, why } = judgeOn(world, s, held, gpu, totals, at);
   if (why) return `${gpu.name}: ${why}`;
   if (verdict === "unknown") return "";
@@ -99,7 +99,7 @@ export function verdictTold(world, s, held, gpu, totals, at) {
     return `${gives}; at least ${gib(least)} GiB are needed on each, on as many cards as were worked out`;
   }
   const band = totals[at + world.counts.length + (gpus > 1)] / 100;
-  return `${gives}; ${gib(kib)} GiB are needed${gpus > 1 ? ` on each of ${gpus}` : ""}, ± ${+band.toFixed(1)} %; ${gib(gpu.capacity - kib)} GiB stay free${settingNeeded(world, s.engine, kib, rules.needed(kib, band / 100), gpu.capacity, s.sequences, shareOf(world, gpu, gpus))}`;
+  return `${gives}; ${gib(kib)} GiB are needed${gpus > 1 ? ` on each of ${gpus}` : ""}, ± ${+band.toFixed(1)} %; ${gib(gpu.capacity - kib)} GiB stay free${settingNeeded(world, s.engine, kib, rules.needed(kib, band / 100), gpu.capacity, s.sequences, shareOf(world, gpu, gpus), null, hasWindows ? 2 : 1)}`;
 }
 
 // What a server's share is of: the whole card, and what has to be free outside of it, in `unit` bytes (those of the totals).
@@ -109,11 +109,12 @@ export const shareOf = (world, gpu, gpus, unit = 1024, usual = null) => ({
 });
 
 // What a program has to be told: a cache that is not its usual one (`cache`, as the engine names it); of vLLM the share of a card, where what it
-// takes by default is too little, and no more requests and tokens in a step than its figures count (large cards have defaults of their own).
-export function settingNeeded(world, engine, total, need, capacity, sequences, share, cache) {
+// takes by default is too little, and no more requests and tokens in a step than its figures count (large cards have defaults of their own): a cache of
+// windows holds those of two `steps` at once, of one more than there are stages (engine_setting.sql).
+export function settingNeeded(world, engine, total, need, capacity, sequences, share, cache, steps = 1) {
   const told = [cache, rules.share_needed(engine, total, need, capacity, share)];
   if (engine === "vllm" && world.server_counts && total <= capacity) {
-    const [requests, tokens] = world.server_counts.map((count) => Math.max(count, sequences ?? 1));
+    const [requests, tokens] = [world.server_counts[0], Math.floor(world.server_counts[1] / steps)].map((count) => Math.max(count, sequences ?? 1));
     told.push(`--max-num-seqs ${requests} --max-num-batched-tokens ${tokens}`);
   }
   return told.some(Boolean) ? `; start it with ${told.filter(Boolean).join(" ")}` : "";
@@ -140,7 +141,7 @@ export function short(number) {
 
 // What a card gives one program under a system (tables/sql/capacity/system.sql); null where nobody can say, so that what is free has to be typed.
 export const SYSTEMS = [
-  ["linux", "Linux, nothing else on the card", "Linux, no desktop"], ["windows", "Windows", "Windows"], ["desktop", "a desktop on the card", "Linux with a desktop"],
+  ["linux", "Linux, no desktop"], ["windows", "Windows"], ["desktop", "Linux with a desktop"],
 ];
 // Those that all cards have a number under: what a desktop leaves nobody can say of so many; where one card is asked about it is typed.
 export const COUNTED_SYSTEMS = SYSTEMS.filter(([id]) => id !== "desktop");
@@ -159,6 +160,10 @@ export const formatName = (dtypeId) => (dtypeId.startsWith("gguf-") ? dtypeId.sl
 
 // A context rounded down to what people say: never more than there is.
 export const roundedTokens = (n) => (n < 4096 ? tokens(n) : n < 2 ** 20 ? `${Math.floor(n / 1024)}k` : `${+(n / 2 ** 20).toPrecision(3)}M`);
+
+// How far it goes: "all" where that is all that the model reads, "≥" where nobody looked further (`last`), "?" where its config does not say how far it reads.
+export const reached = (n, whole, last, text = roundedTokens(n)) => (whole && n >= whole ? `all ${text}` : `${last && n >= last ? "≥ " : ""}${text}${whole ? "" : "?"}`);
+export const UNREAD = "Its config here does not say how many tokens it was made to read: longer ones fit, and may make no sense";
 
 export const tokens = (n) => (n >= 1024 && n % 1024 === 0 ? `${n / 1024}k` : n.toLocaleString("en"));
 
@@ -218,9 +223,14 @@ export const memory = {
     try { localStorage.setItem(`almanac:${key}`, value); } catch { /* private windows may refuse */ }
   },
   // the system that was last chosen, where it is one of these: a card gives less under Windows on every page
-  system(systems = COUNTED_SYSTEMS) {
-    const [[usual]] = systems, known = COUNTED_SYSTEMS.map(([id]) => id), last = memory.get("system");
+  system() {
+    const [[usual]] = COUNTED_SYSTEMS, known = COUNTED_SYSTEMS.map(([id]) => id), last = memory.get("system");
     return known.includes(last) ? last : usual;
+  },
+  // the system that an address need not name: the usual one, unless another is remembered
+  unsaidSystem() {
+    const [[usual]] = COUNTED_SYSTEMS;
+    return memory.system() === usual ? usual : "";
   },
 };
 
@@ -299,5 +309,6 @@ export async function models() {
   m.size = m.size.map((millions) => millions && millions * 1e6);
   m.gated = new Set(m.gated);
   m.moe = new Set(m.moe);
+  m.windowed = new Set(m.windowed);
   return m;
 }

@@ -5,16 +5,15 @@ const NEAR = 20; // names that are offered
 
 // `chosen` is called with a name that is a model's as it is typed, and with what was typed when the field is left.
 export function modelField(models, value, chosen) {
-  const list = a.h("datalist", { id: "model-names" }), lower = models.id.map((id) => id.toLowerCase());
+  const list = a.h("datalist", { id: "model-names" });
   const input = a.h("input", { type: "search", name: "model", list: "model-names", autocomplete: "off", spellcheck: "false", value });
-  input.addEventListener("input", () => {
-    const terms = input.value.toLowerCase().split(/\s+/).filter(Boolean), near = [];
-    for (let i = 0; i < lower.length && near.length < NEAR; i++) if (terms.every((t) => lower[i].includes(t))) near.push(models.id[i]);
-    list.replaceChildren(...near.map((id) => a.h("option", { value: id })));
+  input.addEventListener("input", async () => {
     if (models.id.includes(input.value)) chosen(input.value);
+    const typed = input.value.trim(), near = await meant(models, typed);
+    if (input.value.trim() === typed) list.replaceChildren(...near.slice(0, NEAR).map((id) => a.h("option", { value: id })));
   });
   input.addEventListener("change", async () => {
-    const typed = input.value.trim(), id = await meant(models, typed);
+    const typed = input.value.trim(), [id = typed] = await meant(models, typed);
     if (input.value.trim() !== typed) return; // something else was typed meanwhile
     input.value = id;
     chosen(id);
@@ -22,16 +21,15 @@ export function modelField(models, value, chosen) {
   return a.h("label", { class: "search" }, a.h("span", {}, "Model"), input, list);
 }
 
-// The model that a name as people write it means, by the rule of the search (find.js): the one of just that name, else the most downloaded that has its
-// words; what was typed, where none has.
+// The models that a name as people write it means, as the search ranks them (find.js), of those that have all of its words; first the one of just that id.
 let finding;
 async function meant(models, typed) {
-  const lower = typed.toLowerCase(), own = models.id.find((id) => id.toLowerCase() === lower);
-  if (own || !typed) return own ?? typed;
-  finding ??= Promise.all([import(`./find.js${search}`), a.load("data/words.json")]);
-  const [find, spoken] = await finding, names = (models.folded ??= models.id.map(find.fold));
-  const has = find.filter(names, typed, spoken), found = models.id.filter((_, i) => has(i)), bare = find.fold(typed).bare;
-  return found.find((id) => find.fold(id.slice(id.lastIndexOf("/") + 1)).bare === bare) ?? found[0] ?? typed;
+  if (!typed) return [];
+  finding ??= Promise.all([import(`./find.js${search}`), a.load("search/index.json")]).then(([find, index]) => [find, new find.Finder(index)]);
+  const [find, finder] = await finding, has = find.filter(models.folded ??= models.id.map(find.fold), typed, finder.said);
+  const place = (models.places ??= new Map(models.id.map((id, i) => [id, i]))), lower = typed.toLowerCase();
+  const ranked = finder.search(typed).map(({ title }) => title).filter((id) => place.has(id) && has(place.get(id)));
+  return [...new Set([...models.id.filter((id) => id.toLowerCase() === lower), ...ranked])];
 }
 
 export function numberField(key, name, value, chosen) {

@@ -127,7 +127,10 @@ function show(row, of) {
     beside[key].hidden = !wrong;
     control.setAttribute("aria-invalid", String(Boolean(faultOf(state, key))));
   }
-  const input = freeField.querySelector("input"), wrong = freeFault(state);
+  const input = freeField.querySelector("input"), most = cardOf(state)?.bytes ?? Infinity;
+  const wrong = freeFault(state) || (a.freeBytes(state.free) > most ? `${cardOf(state).short} gives ${a.gib(most / 1024)} at most, which is taken.` : "");
+  input.setAttribute("aria-invalid", String(Boolean(wrong)));
+  system.hidden = cardOf(state)?.vendor === "apple"; // a Mac has one system
   if (input !== document.activeElement && input.value !== state.free) input.value = state.free;
   freeTold.textContent = a.shown(wrong);
   freeTold.hidden = !wrong;
@@ -279,7 +282,7 @@ function toldOf(out) {
   }
   if (bytes == null) return `${amount(row)}.`;
   const word = { fits: "fits", "multi-gpu": "fits", tight: "is tight", no: "does not fit" }[r.verdict(row, bytes)];
-  const setting = gpu && s.free === "" ? a.settingNeeded(world, row.engine_id, row.total_bytes, row.total_bytes * (1 + row.error_band), bytes, row.sequences, a.shareOf(world, gpu, row.gpu_count, 1, row.card_share), cacheSetting(s, row)) : "";
+  const setting = gpu && s.free === "" ? a.settingNeeded(world, row.engine_id, row.total_bytes, row.total_bytes * (1 + row.error_band), bytes, row.sequences, a.shareOf(world, gpu, row.gpu_count, 1, row.card_share), cacheSetting(s, row), models.windowed.has(of.number) ? 1 + (row.pipeline_parallel || 1) : 1) : "";
   return `${amount(row)}: ${word} on ${named(s, row.gpu_count)}, ${gives(s)}${setting}${word === "is tight" && !isTraining(row) ? ": it fits by less than our error" : ""}.`;
 }
 // How the program is told of a cache that the reader chose (another program than the engine has a word of its own).
@@ -290,14 +293,16 @@ function besideSaid({ s, of, row, bytes }) {
   return r.splitSaid(r.split(of.own, row, bytes), a.formatName(row.dtype_id));
 }
 const { SHARED } = r;
-function backwards({ s, row, found, bytes }) {
+// A model that writes, and whose config does not say how far it reads.
+const isUnread = (of, row) => !isTraining(row) && !models.context[of.number] && Boolean(of.own?.shape?.[0]?.caches) && !of.isOnlyHearing;
+function backwards({ s, of, row, found, bytes }) {
   const isContext = s.ask === "context", training = isTraining(row);
   const one = isContext ? "token" : training ? (row.unit ?? "sequence") : "user", many = `${one}s`;
   if (!found.at) return row.total_bytes == null ? `Unknown: ${plain(row.unknown_reason ?? "nothing is known")}.` : `Not even one ${one} fits on ${named(s, row.gpu_count)}, ${gives(s)}: that takes ${amount(row)}.`;
   const n = found.at.toLocaleString("en");
   const for_ = isContext ? ` for ${row.sequences === 1 ? (training ? `a ${row.unit ?? "sequence"}` : "one user") : `each of ${row.sequences.toLocaleString("en")} ${training ? `${row.unit ?? "sequence"}s` : "users"}`}` : ` at ${row.context_tokens.toLocaleString("en")} tokens${training ? "" : " each"}`;
   const end = { card: `one more does not fit`, model: "all that the model reads", engine: `more wait in line: ${row.engine_id} runs no more at once by itself`, search: "nobody looked further" }[found.bound];
-  return `Up to ${n} ${found.at === 1 ? one : many}${for_} on ${named(s, row.gpu_count)}, ${gives(s)}: ${end}. That takes ${amount(row)}.`;
+  return `Up to ${n} ${found.at === 1 ? one : many}${for_} on ${named(s, row.gpu_count)}, ${gives(s)}: ${end}. That takes ${amount(row)}.${isContext && isUnread(of, row) ? ` ${a.UNREAD}.` : ""}`;
 }
 // What a card can do at most, and how much of that is usual.
 function speedSaid({ s, of, row }) {
@@ -369,7 +374,7 @@ function drawOthers({ phase_id, isPipeline }) {
 function addressOf(s, withOther = true) {
   const query = new URLSearchParams({ model: s.model });
   for (const key of ["gpu", "with", "free"]) if (s[key] !== "") query.set(key, s[key]);
-  if (s.system !== r.SYSTEMS[0][0]) query.set("system", s.system);
+  if (s.system !== a.memory.unsaidSystem()) query.set("system", s.system);
   if (s.ask !== ASKS[0][0]) query.set("ask", s.ask);
   for (const key of ORDER) if (s[key] !== "" && s[key] !== FIELDS[key]?.start && !(s === state && boxes[key]?.hidden && ANSWERED[s.ask] !== key)) query.set(key, s[key]);
   if (withOther && s.beside) query.set("beside", s.beside);
@@ -482,6 +487,7 @@ function say(out, said, near = [], other = null) {
     else if (row.phase_id === "inference" && of.soundReason && !bySeconds && row.total_bytes != null) fine.append(` Seconds of sound cannot be asked of it: ${plain(of.soundReason)}.`);
     const limit = models.context[number];
     if (row.total_bytes != null && limit && row.context_tokens > limit) fine.append(` The model’s own context ends at ${a.tokens(limit)} tokens: beyond it the number holds, the model may not.`);
+    else if (row.total_bytes != null && s.ask !== "context" && isUnread(of, row)) fine.append(` ${a.UNREAD}.`);
   }
   if (bySeconds && (!row || row.phase_id === "inference") && !of.hearsWindows) fine.append(...bySeconds);
   const speed = known && !out.together ? speedSaid(out) : "", about = shown.querySelector('[data-part="speed"]');

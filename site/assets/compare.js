@@ -61,7 +61,7 @@ async function draw() {
     }
     body.append(a.h("tr", {}, a.h("th", { scope: "row" }, what), ...texts.map((text) => a.h("td", { class: "n" }, text[i]))));
   });
-  history.replaceState(null, "", `?gpus=${chosen.map(encodeURIComponent).join(",")}${system === "linux" ? "" : `&system=${system}`}`);
+  history.replaceState(null, "", `?gpus=${chosen.map(encodeURIComponent).join(",")}${system === a.memory.unsaidSystem() ? "" : `&system=${system}`}`);
 }
 form.addEventListener("submit", (event) => event.preventDefault());
 controls();

@@ -70,7 +70,7 @@ const options = {
   gpu: () => a.gpuOptions(world),
   want: () => wishes.map(({ name, label }) => [name, label]),
   context: () => wished().sizes.map((n) => [n, wished().unit.option(n, wished().side)]),
-  system: () => a.SYSTEMS.map(([id, , short]) => [id, short]),
+  system: () => a.SYSTEMS,
 };
 function controls() {
   for (const [key, list] of Object.entries(options)) {
@@ -87,11 +87,11 @@ function controls() {
   // what a desktop leaves has to be typed; what was typed is taken whatever the system
   free.hidden = state.system !== "desktop" && state.free === "";
   if (freeInput !== document.activeElement) freeInput.value = state.free;
+  freeInput.setAttribute("aria-invalid", String(isNoAmount()));
 }
 const free = part("free"), freeInput = form.elements.free;
-freeInput.addEventListener("input", () => {
-  if (freeInput.value === "" || a.freeBytes(freeInput.value) !== null) change("free", freeInput.value);
-});
+const isNoAmount = () => state.free !== "" && a.freeBytes(state.free) === null;
+freeInput.addEventListener("input", () => change("free", freeInput.validity.badInput ? "what was typed" : freeInput.value));
 form.addEventListener("submit", (event) => event.preventDefault());
 form.addEventListener("change", ({ target }) => {
   if (target.name === "free") return; // heard while it is typed
@@ -147,7 +147,7 @@ function gpuNow() {
   const { gpu: id, system, free } = state;
   if (used.id !== id || used.system !== system || used.free !== free) { // every cell asks
     const gpu = cardOf(id) ?? cardOf(EXAMPLE);
-    used = { id, system, free, gpu: { ...gpu, bytes: Math.min(a.freeBytes(free) ?? a.under(world, system, gpu) ?? NaN, gpu.bytes) || null } };
+    used = { id, system, free, gpu: { ...gpu, bytes: isNoAmount() ? null : Math.min(a.freeBytes(free) ?? a.under(world, system, gpu) ?? NaN, gpu.bytes) || null } };
   }
   return used.gpu;
 }
@@ -160,16 +160,13 @@ const leaf = (work) => a.shown(current.data.id[work].split("/").at(-1));
 const each = () => (state.count > 1 ? " on each" : "");
 function carried() {
   const [phase] = wishNow().asked.length === 1 ? current.data.columns[wishNow().asked[0]] : [];
-  const given = { ...(state.gpu && { gpu: state.gpu }), ...(phase && { phase }), ...(!isMade() && wanted() !== wished().usual && { context: wanted() }), ...(state.system === "windows" && { system: state.system }) };
+  const given = { ...(state.gpu && { gpu: state.gpu }), ...(phase && { phase }), ...(!isMade() && wanted() !== wished().usual && { context: wanted() }), ...saidSystem() };
   return Object.keys(given).length ? `?${new URLSearchParams(given)}` : "";
 }
-// How long a context a cell says: rounded down, "all" where it is all that the model reads, "≥" where nobody looked further, "?" where nobody says how far
-// it reads.
-function reach(cell, work) {
-  const whole = current.data.context[work], { longest, line } = cell;
-  const text = `${wished().unit.told(longest)}${isUnread(work) ? "?" : ""}`;
-  return whole && longest >= whole ? `all ${text}` : longest >= line.at.at(-1) ? `≥ ${text}` : text;
-}
+// What the address of another page says of the system: what a desktop leaves the others do not take.
+const saidSystem = () => (state.system !== "desktop" && state.system !== a.memory.unsaidSystem() ? { system: state.system } : {});
+// How long a context a cell says, rounded down.
+const reach = ({ longest, line }, work) => a.reached(longest, current.data.context[work] || (isRun() ? 0 : Infinity), line.at.at(-1), wished().unit.told(longest));
 const isUnread = (work) => isRun() && !current.data.context[work];
 const svg = (name, attributes) => {
   const element = document.createElementNS("http://www.w3.org/2000/svg", name);
@@ -194,7 +191,7 @@ function cellOf(cell, c, row, gpu) {
   const need = needAt(line, wanted());
   const told = `${formatOf(c)}: ${a.gib(need.total / 1024)} GiB${each()} ${size(need.at)}, ± ${Math.round(100 * (Array.isArray(line.band) ? Math.max(...line.band) : line.band))} %; ${hardware()} gives ${a.gib(gpu.bytes / 1024)}`;
   if (!longest) return line.totals[0] <= gpu.bytes ? td("tight", "tight", `${told}. It fits by less than our error`) : td("none", "–", told);
-  return td(c === row.best ? "best" : longest >= wanted() ? "fits" : "less", reach(cell, row.work), isUnread(row.work) ? `${told}. Its config here does not say how many tokens it was made to read: longer ones fit, and may make no sense` : told);
+  return td(c === row.best ? "best" : longest >= wanted() ? "fits" : "less", reach(cell, row.work), isUnread(row.work) ? `${told}. ${a.UNREAD}` : told);
 }
 function rowOf(row) {
   const { data } = current, { work, cells, best } = row, gpu = gpuNow(), { main } = data;
@@ -204,11 +201,12 @@ function rowOf(row) {
     ? [a.h("td", { class: "cell best wide", role: "cell", colSpan: main, title: "It is published in this format: others are packed from it and need more" }, `as published, ${formatOf(best)}: ${reach(cells[best], work)}`)]
     : cells.slice(0, main).map((cell, c) => cellOf(cell, c, row, gpu));
   return a.h("tr", { role: "row" },
-    a.h("th", { scope: "row", role: "rowheader" }, link(work, leaf(work)), a.h("small", { title: data.more[work] ? "copies, quantisations and fine-tunes that need the same" : false }, facts.join(" · "), ...(isRun() ? [" · ", whichCard(work, best)] : []))),
+    a.h("th", { scope: "row", role: "rowheader" }, link(work, leaf(work)), a.h("small", { title: data.more[work] ? "copies, quantisations and fine-tunes that need the same" : false }, facts.join(" · "), ...(isRun() ? [" · ", whichCard(work, best)] : isTrained() ? [" · ", calculation(work, best, { ask: "card" }, "which card?")] : []))),
     a.h("td", { class: "barcell", role: "cell" }, bar(line, gpu)),
     a.h("td", { class: "rec", role: "cell" }, a.h("b", {}, formatOf(best)), ` ${a.gib(need.total / 1024)} of ${a.gib(gpu.bytes / 1024)}\u00a0GiB${each()}`),
     ...own, ...speedOf(row, line));
 }
+const isTrained = () => current.data.columns[0][0] !== "inference";
 const isRun = () => current.data.columns[0][0] === "inference" && !isMade();
 const hasSpeed = () => current.data.hasSpeed === true;
 function speedOf({ work, best }, line) {
@@ -219,7 +217,7 @@ function speedOf({ work, best }, line) {
 }
 // The page that has every card for a model, asked as it is here.
 function whichCard(work, c, words = "which card?") {
-  const query = new URLSearchParams({ model: current.data.id[work], dtype: current.data.columns[c][1], context: wanted(), ...(state.system === "windows" && { system: state.system }) });
+  const query = new URLSearchParams({ model: current.data.id[work], dtype: current.data.columns[c][1], context: wanted(), ...saidSystem() });
   return a.h("a", { href: `${a.address("which-card/")}?${query}`, "aria-label": `Which card for ${leaf(work)}?` }, words);
 }
 function missOf({ work, cells, deciding }) {
@@ -235,19 +233,20 @@ function missOf({ work, cells, deciding }) {
   else if (last === undefined) words.push(a.h("i", {}, "unknown in this format"), ".");
   else if (!isMade() && cells[last].longest >= cells[last].line.at.at(-1)) {
     const far = deciding.find((c) => cells[c].longest >= cells[c].line.at.at(-1));
-    words.push(a.h("i", {}, `worked out up to ${a.tokens(cells[far].line.at.at(-1))} tokens`), `, which fit in ${formatOf(far)}${each()}. Longer: `, a.h("a", { href: `${a.address("calculator/")}?model=${encodeURIComponent(data.id[work])}${state.gpu && `&gpu=${state.gpu}`}&gpu_count=${state.count}&context_tokens=${wanted()}&dtype_id=${data.columns[far][1]}${state.system === start.system ? "" : `&system=${state.system}`}${state.free && `&free=${state.free}`}` }, "calculate it ›"));
+    words.push(a.h("i", {}, `worked out up to ${a.tokens(cells[far].line.at.at(-1))} tokens`), `, which fit in ${formatOf(far)}${each()}. Longer: `, a.h("a", { href: `${a.address("calculator/")}?model=${encodeURIComponent(data.id[work])}${state.gpu && `&gpu=${state.gpu}`}&gpu_count=${state.count}&context_tokens=${wanted()}&dtype_id=${data.columns[far][1]}${state.system === a.memory.unsaidSystem() ? "" : `&system=${state.system}`}${state.free && `&free=${state.free}`}` }, "calculate it ›"));
   } else {
     const { line, longest } = cells[last], need = needAt(line, wanted()), gib = need.total / 1024;
     const over = need.total - gpu.bytes;
     words.push(a.h("i", {}, over > 0 ? `does not fit: ${a.gib(gib)} of ${a.gib(gpu.bytes / 1024)} GiB` : `tight: ${a.gib(gib)} of ${a.gib(gpu.bytes / 1024)} GiB, within our error`), ` ${isPlaced() ? "with" : "in"} ${formatOf(last)}${over > 0 ? `, ${a.gib(over / 1024)} too much` : ""}${each()}.`);
     const ways = [];
-    if (longest > 0) ways.push(a.h("b", {}, wished().unit.makes(longest, wished().side)));
     const joined = state.count === 1 && current.several && current.fewest(wishNow(), work, gpu, wanted());
+    if (longest > 0) ways.push(a.h("span", {}, a.h("b", {}, wished().unit.makes(longest, wished().side)), joined ? "" : "."));
     if (joined) ways.push(a.h("b", {}, `${ways.length ? "or on" : "Fits on"} ${joined.count} × ${gpu.short}`), ` in ${formatOf(joined.best)}.`);
-    if (!joined && state.count === 1 && data.columns[last][0] !== "inference" && current.several) ways.push(manyCards(work, last));
+    if (isTrained()) ways.push(byTrainer(work, last, !joined && state.count === 1 && current.several));
     if (current.data.columns[last][2] === "llama.cpp" && state.count === 1) ways.push(besideCpu(work, deciding));
     words.push(...ways.flatMap((way) => [" ", way]));
     if (isRun()) words.push(" ", whichCard(work, last, "Which card holds it? ›"));
+    else if (isTrained()) words.push(" ", calculation(work, last, { ask: "card" }, "Which card holds it? ›"));
   }
   return a.h("tr", { role: "row", class: "miss" }, a.h("th", { scope: "row", role: "rowheader" }, link(work, leaf(work)), a.h("small", {}, facts)), a.h("td", { role: "cell", class: "why", colSpan: data.main + 2 + hasSpeed() }, ...words));
 }
@@ -272,17 +271,29 @@ function seen(element, act) {
   watch.observe(element);
 }
 
-// A training that no published number of cards holds: the formulas say how many do, fetched for the rows that are shown.
-function manyCards(work, c) {
+// A training that our own choices leave too large: the trainer whose choices make it fit one of the card, and, where no published number of cards holds it
+// (`isOpen`), how many do. By the formulas, fetched for the rows that are in sight.
+function byTrainer(work, c, isOpen) {
   const place = a.h("span", {}), { data, several } = current, gpu = gpuNow(), [phase_id, dtype_id, engine_id] = data.columns[c], context_tokens = wanted();
-  import(`./reckon.js${search}`).then(async (r) => {
-    const own = await r.ofModel(data.paths[work] ?? data.id[work]);
-    const row = r.fewest(own, { ...r.shared.opening?.[phase_id], model_id: data.id[work], phase_id, dtype_id, engine_id, context_tokens, sequences: 1 }, gpu.bytes, several.counts.at(-1));
-    if (row) place.append(a.h("b", {}, `Fits on ${row.gpu_count.toLocaleString("en")} × ${gpu.short}`), `, shared by ${r.SHARED[row.sharding] ?? row.sharding ?? "all of them"}.`);
-    else place.append(`Not even ${r.COUNTS.at(-1).toLocaleString("en")} of this card hold it, shared by ZeRO-3: what each of them needs by itself is too much.`);
+  seen(place, async () => {
+    const [r, { frugal, itsFormat }, support] = await Promise.all([import(`./reckon.js${search}`), import(`./ways.js${search}`), a.load("data/support.json")]);
+    const own = await r.ofModel(data.paths[work] ?? data.id[work]), plain = { model_id: data.id[work], phase_id, dtype_id, context_tokens, sequences: 1 };
+    const least = frugal(plain, Infinity, (asked) => { const row = r.ask(own, asked); return r.holds(row, gpu.bytes) && !r.refusal({ ...world, support }, row, "", gpu, own) ? row : null; });
+    if (least) place.append(a.h("b", {}, `${state.count > 1 ? "On one, with" : "With"} ${least.name}`), ` it fits, one sequence at a time: ${a.gib(least.row.total_bytes / 1024)} GiB. `, calculation(work, c, { program: least.program, dtype_id: itsFormat(plain), sequences: 1 }));
+    const row = isOpen && r.fewest(own, { ...r.shared.opening?.[phase_id], ...plain, engine_id }, gpu.bytes, several.counts.at(-1));
+    if (row) place.append(least ? " Or " : "", a.h("b", {}, `${least ? "" : "Fits "}on ${row.gpu_count.toLocaleString("en")} × ${gpu.short}`), `, shared by ${r.SHARED[row.sharding] ?? row.sharding ?? "all of them"}.`);
+    else if (isOpen && !least) place.append(`With none of the trainers that are counted here it fits one of this card, and not even ${r.COUNTS.at(-1).toLocaleString("en")} hold it, shared by ZeRO-3: what each of them needs by itself is too much.`);
   });
   return place;
 }
+// The calculator, asked the same of a column.
+function calculation(work, c, asked = {}, words = "Calculate it ›") {
+  const [phase, dtype] = current.data.columns[c];
+  const given = { model: current.data.id[work], ...(state.gpu && { gpu: state.gpu }), ...(state.free && { free: state.free }), ...saidSystem(), phase_id: phase, dtype_id: dtype, context_tokens: wanted(), ...asked };
+  return a.h("a", { href: `${a.address("calculator/")}?${new URLSearchParams(Object.entries(given).filter(([, value]) => value !== ""))}` }, words);
+}
+// What is counted of a training where nobody named who trains.
+const choices = () => (isTrained() ? [` No trainer is named, so these choices are ours: ${a.recipe(world, world.opening.training.optimizer, world.opening.training.checkpointing)}, one sequence at a time. `, a.h("a", { href: `${a.address("calculator/")}?${new URLSearchParams({ ...(state.gpu && { gpu: state.gpu }), phase_id: current.data.columns[wishNow().asked[0]][0] })}` }, "Choose a trainer ›")] : []);
 
 function head() {
   const { data } = current, wish = wishNow(), isRun = data.columns[0][0] === "inference";
@@ -300,13 +311,14 @@ const LARGE = (x, y) => step(y) - step(x) || current.years[x.work] - current.yea
 function sentence() {
   const { rows } = result, { data } = current;
   const many = count(rows.length, "model");
+  if (isNoAmount()) return [`No answer. “${a.shown(state.free)}” is no amount of memory, in GiB.`];
   if (gpuNow().bytes == null) return [`What a desktop leaves of ${hardware()} is not known here: type the memory that is free${each()}, as nvidia-smi, rocm-smi or the task manager tell it. With nothing else on the card it is ${a.gib(cardOf(gpuNow().id).bytes / 1024)} GiB.`];
   const start = `${state.gpu ? "On" : "For example on"} ${hardware()}${given()}: `;
   if (!rows.length) {
     if (!result.misses.length && state.find) return [`No model of the name “${a.shown(state.find)}” is listed for that. `, ...cardNamed(), a.h("a", { href: `${a.address("models/")}?${new URLSearchParams({ find: state.find })}` }, "Look among all models ›")];
     const known = result.misses.length - unknowns(), named = state.find ? " of that name" : "";
     if (!known && unknowns()) return [`${start}${size(wanted())} nobody here knows all that any of ${count(unknowns(), "model")}${named} needs. What is known of them stands below.`];
-    return [`${start}none of ${count(known, "model")}${named} ${size(wanted())}. What is missing, and what helps, stands below.`, ...unknown()];
+    return [`${start}none of ${count(known, "model")}${named} ${size(wanted())}. What is missing, and what helps, stands below.`, ...unknown(), ...choices()];
   }
   if (isPlaced()) return placed(start, rows);
   const bold = (row) => [a.h("b", {}, leaf(row.work)), ` in ${formatOf(row.best)} (${reach(row.cells[row.best], row.work)})`];
@@ -314,9 +326,9 @@ function sentence() {
   const all = popular.length ? popular : [...rows].sort(LARGE);
   const large = [all[0], all.find((row) => data.size[row.work] < 0.95 * data.size[all[0].work])].filter(Boolean);
   const isOne = wishNow().asked.length === 1;
-  const roomy = isOne ? null : all.find((row) => row.best === 0 && !large.includes(row));
+  const roomy = isOne || large.some((row) => row.best === 0) ? null : all.find((row) => row.best === 0);
   return [`${start}${many}. The largest popular ${large.length > 1 ? "ones" : "one"}: `, ...large.flatMap((row, i) => [i ? " and " : "", ...bold(row)]), ". ", ...(roomy ? ["In the best quality: ", ...bold(roomy), "."] : []),
-    ...(data.columns[0][0] === "inference" ? [] : [" In brackets the longest sequence."]), ...unknown()];
+    ...(data.columns[0][0] === "inference" ? [] : [" In brackets the longest sequence."]), ...unknown(), ...choices()];
 }
 const size = (n) => wished().unit.at(n, wished().side);
 // Of how many nobody knows the whole need.
@@ -333,7 +345,7 @@ function placed(start, rows) {
     ...(whole.length ? [" With all parts on the card: ", ...names(whole), "."] : []), ...(parts.length ? [" Slower, with a part of it on the card at a time: ", ...names(parts), "."] : []), ...unknown()];
 }
 // What there is where it is not what the card gives under Linux.
-const given = () => (!isLess() ? "" : state.free !== "" ? ` with ${a.gib(gpuNow().bytes / 1024)} GiB free${each()}` : ` under Windows, which leaves about ${a.gib(gpuNow().bytes / 1024)} GiB${each()}`);
+const given = () => (!isLess() ? "" : state.free !== "" ? ` with ${a.gib(gpuNow().bytes / 1024)} GiB free${each()}${a.freeBytes(state.free) > gpuNow().bytes ? ", all that it gives" : ""}` : ` under Windows, which leaves about ${a.gib(gpuNow().bytes / 1024)} GiB${each()}`);
 // What is known of the card itself.
 function aboutCard() {
   const gpu = gpuNow(), { memory_bandwidth_gb_s: speed, msrp_usd: price, release_date: since } = sheet(gpu.id);
@@ -362,6 +374,7 @@ async function draw() {
   result = gpu.bytes == null ? { rows: [], misses: [] } : current.answer({ wish, gpu, count: state.count, context: wanted(), sort: state.sort, isNamed: isNamed?.(current) });
   said.replaceChildren(...sentence());
   table.classList.toggle("three", current.data.main === 3);
+  table.classList.toggle("placed", isPlaced());
   if (sheets) sayCard();
   table.parentElement.hidden = gpu.bytes == null;
   table.tHead.replaceChildren(head());
@@ -454,12 +467,13 @@ const csv = button("CSV", () => {
 tools.replaceChildren(find, sort, copy, csv);
 
 function sql() {
+  const folded = "-- each copy and quantisation by itself, and models of other tasks: the list folds what needs the same\n";
   const { data } = current, gpu = gpuNow().id;
   const columns = data.columns.slice(0, data.main), [phase, , engine] = columns[wishNow().asked[0]];
   const formats = [...new Set(wishNow().asked.map((c) => data.columns[c][1]))].map((d) => `'${d}'`).join(", ");
   if (isMade()) return queryOf(wished(), wanted(), gpu, [data.columns[result.rows[0]?.best ?? 0], ...columns], data.id[result.rows[0]?.work ?? 0]);
-  if (state.count > 1 || isLess()) return `SELECT model_id, dtype_id, max(context_tokens) AS context_tokens -- of the published ones\nFROM footprint, gpu\nWHERE gpu_id = '${gpu}' AND gpu_count = ${state.count} AND phase_id = '${phase}' AND engine_id = '${engine}'\n  AND dtype_id IN (${formats}) AND sequences = 1 AND total_bytes * (1 + error_band) <= ${isLess() ? gpuNow().bytes : "capacity_bytes"}\nGROUP BY ALL\nORDER BY ALL;`;
-  return `SELECT model_id, dtype_id, max_context_tokens\nFROM compatibility\nWHERE gpu_id = '${gpu}' AND phase_id = '${phase}' AND engine_id = '${engine}'\n  AND dtype_id IN (${formats}) AND context_tokens = 512 AND sequences = 1${phase === "inference" ? "" : " AND optimizer_id = 'adamw' AND checkpointing = 'full'"}\n  AND max_context_tokens >= ${wanted()}\nORDER BY ALL;`;
+  if (state.count > 1 || isLess()) return `${folded}SELECT model_id, dtype_id, max(context_tokens) AS context_tokens -- of the published ones\nFROM footprint, gpu\nWHERE gpu_id = '${gpu}' AND gpu_count = ${state.count} AND phase_id = '${phase}' AND engine_id = '${engine}'\n  AND dtype_id IN (${formats}) AND sequences = 1 AND total_bytes * (1 + error_band) <= ${isLess() ? gpuNow().bytes ?? "NULL" : "capacity_bytes"}\nGROUP BY ALL\nORDER BY ALL;`;
+  return `${folded}SELECT model_id, dtype_id, max_context_tokens\nFROM compatibility\nWHERE gpu_id = '${gpu}' AND phase_id = '${phase}' AND engine_id = '${engine}'\n  AND dtype_id IN (${formats}) AND context_tokens = 512 AND sequences = 1${phase === "inference" ? "" : " AND optimizer_id = 'adamw' AND checkpointing = 'full'"}\n  AND max_context_tokens >= ${wanted()}\nORDER BY ALL;`;
 }
 // A browser takes longer to change an address than to answer, so that letters wait for the last of them.
 let later, isTyped = false;
@@ -471,7 +485,7 @@ function tell() {
 }
 function write() {
   const address = new URLSearchParams();
-  const common = { ...start, ...Object.fromEntries(SIZES.map((key) => [key, usual(key)])) };
+  const common = { ...start, system: a.memory.unsaidSystem(), ...Object.fromEntries(SIZES.map((key) => [key, usual(key)])) };
   for (const key of KEYS) if (state[key] !== common[key] && (key === keyOf() || !SIZES.includes(key))) address.set(key, state[key]);
   const text = address.size ? `?${address}` : "";
   if (!isOld && text !== location.search) history.replaceState(null, "", `${location.pathname}${text}${location.hash}`);

@@ -15,6 +15,13 @@ button.addEventListener("click", () => {
 });
 draw();
 
+// Who is under Windows reads first that what stands here is not.
+const systems = article.querySelector("#systems");
+if (a.memory.system() === "windows" && systems.querySelector('a[href*="system=windows"]')) {
+  systems.className = "status told";
+  article.querySelector("p.answer").before(systems);
+}
+
 // Every model that fits, found by any part of its name: the first of them stand there, and how many there are.
 const SHOWN = 40;
 const box = article.querySelector("[data-everything]");
@@ -40,7 +47,7 @@ async function find() {
   const found = all.filter(({ lower }) => terms.every((term) => lower.includes(term)));
   body.replaceChildren(...found.slice(0, SHOWN).map((row) => a.h("tr", {},
     a.h("th", { scope: "row" }, a.h("a", { href: a.address(`models/${row.path}/?gpu=${encodeURIComponent(id)}`) }, a.shown(row.name))),
-    a.h("td", {}, a.formatName(row.dtype)), a.h("td", { class: "n" }, row.whole && row.n >= row.whole ? `all ${a.roundedTokens(row.n)}` : a.roundedTokens(row.n)))));
+    a.h("td", {}, a.formatName(row.dtype)), a.h("td", { class: "n", title: !row.whole && a.UNREAD }, a.reached(row.n, row.whole)))));
   const n = (number) => number.toLocaleString("en");
   status.textContent = `${terms.length ? `${n(found.length)} of ` : ""}${n(all.length)} models${found.length > SHOWN ? `; the ${SHOWN} most downloaded of them are shown` : ""}`;
 }

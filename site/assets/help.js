@@ -65,7 +65,7 @@ export class Help {
       if (holds(ask(wanted))) continue;
       const { context_tokens } = wanted, least = frugal({ phase_id, dtype_id, context_tokens });
       if (least) {
-        ways.push([a.h("b", {}, `${what} with ${least.name}`), ` fits one ${gpu.short} with ${a.tokens(context_tokens)} tokens: ${a.gib(least.row.total_bytes / 1024)} GiB.`]);
+        ways.push([a.h("b", {}, `${what} with ${least.name}`), ` fits one ${gpu.short}, one sequence at a time of ${a.tokens(context_tokens)} tokens: ${a.gib(least.row.total_bytes / 1024)} GiB.`]);
         continue;
       }
       if (!runs(ask(wanted))) continue; // however many there are

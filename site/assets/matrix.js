@@ -390,7 +390,7 @@ wrap.addEventListener("pointerover", ({ target }) => {
   const p = cell && !cell.title && pool.find((each) => each.row === cell.parentNode);
   if (!p) return;
   const ways = waysOf(p.model), on = part[p.cells.indexOf(cell)];
-  cell.title = ways ? waysTold(world, ways, on) : a.verdictTold(world, scenario, held(p.model), on, totals, placeOf(p.model));
+  cell.title = ways ? waysTold(world, ways, on) : a.verdictTold(world, scenario, held(p.model), on, totals, placeOf(p.model), models.windowed.has(p.model));
 });
 wrap.addEventListener("scroll", () => requestAnimationFrame(draw), { passive: true });
 addEventListener("resize", () => requestAnimationFrame(draw));
@@ -445,16 +445,17 @@ async function refresh({ slice, rebuild }) {
   telling = setTimeout(tell, 60); // not at every key: the browser takes its time to change an address
 }
 // A model's page opens with the card and the scenario that were chosen here.
+const unsaid = () => ({ ...defaults, system: a.memory.unsaidSystem() }); // what an address need not say
 const CARRIED = ["gpu", "phase", "dtype", "context", "sequences", "optimizer", "checkpointing", "cards", "figure", "system"];
 function carried() {
-  const isOwn = (key) => state[key] !== defaults[key] || (key === "context" && state.phase !== "inference"); // training begins elsewhere
+  const isOwn = (key) => state[key] !== unsaid()[key] || (key === "context" && state.phase !== "inference"); // training begins elsewhere
   const given = CARRIED.filter((key) => state[key] != null && state[key] !== "" && isOwn(key)).map((key) => [key, state[key]]);
   return given.length ? `?${new URLSearchParams(given)}` : "";
 }
 let telling;
 function tell() {
   const address = new URLSearchParams();
-  for (const key of KEYS) if (key !== "engine" && state[key] != null && state[key] !== "" && state[key] !== defaults[key]) address.set(key, state[key]);
+  for (const key of KEYS) if (key !== "engine" && state[key] != null && state[key] !== "" && state[key] !== unsaid()[key]) address.set(key, state[key]);
   history.replaceState(null, "", address.size ? `?${address}` : location.pathname);
   query.textContent = sql();
 }

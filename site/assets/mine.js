@@ -67,7 +67,7 @@ export class Mine {
   // The page that lists the cards that hold it, asked the same.
   which() {
     const { state, start, model } = this.page, g = this.page.card(), best = g && tables.bestOf(this.page.world, this.byCard.runs(g), g.bytes, this.byCard.context);
-    const asked = { model, dtype: best?.[0].dtypeId ?? state.dtype, context: start.inference?.context, system: state.system === "linux" ? "" : state.system };
+    const asked = { model, dtype: best?.[0].dtypeId ?? state.dtype, context: start.inference?.context, system: state.system === a.memory.unsaidSystem() ? "" : state.system };
     return `${a.address("which-card/")}?${new URLSearchParams(Object.entries(asked).filter(([, value]) => value))}`;
   }
 

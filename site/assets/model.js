@@ -151,7 +151,7 @@ class Page {
     const query = new URLSearchParams();
     const put = (key, value, otherwise) => { if (value !== otherwise) query.set(key, value); };
     put("gpu", state.gpu, "");
-    put("system", state.system, "linux");
+    put("system", state.system, a.memory.unsaidSystem());
     put("phase", state.isPhaseAsked ? state.phase : "inference", "inference");
     put("dtype", state.dtype, "");
     put("engine", state.engine, "");
@@ -216,6 +216,8 @@ class Page {
   draw() {
     for (const show of this.boxes) show();
     const { state } = this;
+    for (const select of article.querySelectorAll("select[name=system]")) // a Mac has one system
+      select.previousElementSibling.textContent = this.card()?.vendor === "apple" ? "Other cards under" : "System";
     for (const table of this.tables) table.draw();
     if (state.inference)
       for (const code of document.querySelectorAll("[data-sql]"))

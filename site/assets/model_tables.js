@@ -98,7 +98,7 @@ export class Matrix extends CardTable {
     }
     row.append(a.h("td", { class: "n" }, a.gib(totals[at])), ...list.map((g) => {
       const verdict = a.judgeOn(world, s, article.dataset.held, g, totals, at);
-      return a.h("td", { class: `v v-${verdict.verdict}`, title: a.verdictTold(world, s, article.dataset.held, g, totals, at) }, a.verdictText(verdict, state.figure, g.capacity));
+      return a.h("td", { class: `v v-${verdict.verdict}`, title: a.verdictTold(world, s, article.dataset.held, g, totals, at, this.page.file.attention_layer?.some((layer) => layer.window_tokens)) }, a.verdictText(verdict, state.figure, g.capacity));
     }));
     return row;
   }
@@ -139,17 +139,19 @@ export class Reach extends CardTable {
     const name = (phase) => world.phases.find(([id]) => id === phase)?.[1] ?? phase;
     return rows.map(([row, cells]) => a.h("tr", {},
       a.h("th", { scope: "row" }, ...(this.kind === "training" ? [name(row.phase), a.h("small", {}, row.dtypeId)] : [row.dtypeId, a.h("small", {}, row.engine)])),
-      ...cells.map((cell) => limitCell(cell, +article.dataset.limit, this.kind === "training" ? far.get(row.phase) : 0))));
+      ...cells.map((cell) => limitCell(cell, wholeOf(this.kind !== "training"), this.kind === "training" ? far.get(row.phase) : 0))));
   }
 }
+
+// How far the model reads, where it runs; what a training reads is never said to be beyond it.
+const wholeOf = (isRun) => +article.dataset.limit || (isRun ? 0 : Infinity);
 
 // As limit_cell in pipeline/render/words.py.
 function limitCell({ refusal, limits: found }, whole, ceiling) {
   if (refusal) return a.h("td", { class: "v-unknown", title: refusal.why }, "–");
   const [context, sequences] = found;
   if (!context) return a.h("td", {}, "–");
-  const text = whole && context >= whole ? `all ${a.roundedTokens(context)}` : ceiling && context >= ceiling ? `≥ ${a.roundedTokens(context)}` : a.roundedTokens(context);
-  return a.h("td", {}, text, ...(sequences ? [a.h("small", {}, `${sequences > 9999 ? a.short(sequences) : sequences} ×`)] : []));
+  return a.h("td", { title: !whole && a.UNREAD }, a.reached(context, whole, ceiling), ...(sequences ? [a.h("small", {}, `${sequences > 9999 ? a.short(sequences) : sequences} ×`)] : []));
 }
 
 // What each card does with the model: the best format that holds the context, how far it goes, how many at once, and what can be trained.
@@ -177,7 +179,7 @@ export class ByCard extends CardTable {
   }
 
   row(g) {
-    const { world, state } = this.page, whole = +article.dataset.limit;
+    const { world, state } = this.page, whole = wholeOf(true);
     const mine = g.id === state.gpu;
     const td = (kind, text, extra = {}) => a.h("td", { class: kind, ...extra }, text);
     const runs = this.runs(g), best = bestOf(world, runs, g.bytes, this.context);
@@ -186,13 +188,13 @@ export class ByCard extends CardTable {
       const [row, longest, users] = best;
       const own = world.dtypes.find(([id]) => id === row.dtypeId)?.[2]; // named where it is another than the format's own, which runs here too
       const engine = row.engine === own || !runs.some((each) => each.dtypeId === row.dtypeId && each.engine === own) ? [] : [" ", a.h("small", {}, world.engines.find(([each]) => each === row.engine)?.[1] ?? row.engine)];
-      cells.push(a.h("td", { class: "v-fits" }, formatName(row.dtypeId), ...engine), td("v-fits", whole && longest >= whole ? `all ${a.roundedTokens(longest)}` : a.roundedTokens(longest)), td("v-fits", users ? (users > 9999 ? a.short(users) : String(users)) : "–"));
+      cells.push(a.h("td", { class: "v-fits" }, formatName(row.dtypeId), ...engine), td("v-fits", a.reached(longest, whole), { title: !whole && a.UNREAD }), td("v-fits", users ? (users > 9999 ? a.short(users) : String(users)) : "–"));
     } else cells.push(this.several(runs, g, td));
     for (const [phase, dtypeId] of "trained" in this.table.dataset ? [["qlora", "nf4"], ["lora", "bf16"]] : []) {
       const row = this.find(phase, dtypeId);
       const known = row && !a.refusal(world, row, article.dataset.held, g);
       const looked = Math.max(0, ...this.page.points.filter((each) => each.phase === phase).flatMap((each) => each.along.at));
-      cells.push(known ? limitCell({ limits: [limits.reach(world.limits, row, g.bytes)[0], null] }, whole, looked) : td("v-unknown", "–"));
+      cells.push(known ? limitCell({ limits: [limits.reach(world.limits, row, g.bytes)[0], null] }, wholeOf(false), looked) : td("v-unknown", "–"));
     }
     return a.h("tr", { class: mine && "mine" }, a.h("th", { scope: "row", "data-gpu": g.id }, g.short, ...(mine ? [a.h("small", {}, "mine")] : [])), ...cells);
   }

@@ -35,8 +35,9 @@ async function draw() {
   }
   const isNamed = finding.filter(names, text, said);
   const found = models.id.map((_, i) => i).filter(isNamed);
+  if (!found.length) heading.textContent = "Nothing found";
   const figure = (n) => n.toLocaleString("en");
-  status.textContent = `${figure(found.length)} of ${figure(models.id.length)}${found.length > MOST ? `; the ${MOST} most downloaded are shown` : ""}`;
+  status.textContent = !found.length ? "No model has these words." : `${figure(found.length)} of ${figure(models.id.length)}${found.length > MOST ? `; the ${MOST} most downloaded are shown` : ""}`;
   const rows = (from, to) => found.slice(from, to).map((i) => a.h("li", {},
     a.h("a", { href: a.address(`models/${models.paths[i] ?? models.id[i]}/`) }, a.shown(models.id[i])), ...(models.size[i] ? [" ", a.h("small", {}, a.short(models.size[i]))] : [])));
   list.replaceChildren(...rows(0, SIGHT));

@@ -31,6 +31,15 @@ for (const time of document.querySelectorAll("time[data-age]")) {
   if (days >= 0) time.after(` (${days < 1 ? "today" : days === 1 ? "yesterday" : `${days} days ago`})`);
 }
 
+// Tables too large for a page host have an address where this machine serves them (make serve), and nowhere else.
+if (document.querySelector("[data-beside]") && location.hostname === "127.0.0.1")
+  for (const name of document.querySelectorAll("[data-beside] + .scroll tbody th > code")) {
+    const link = document.createElement("a");
+    link.href = `../tables/${encodeURIComponent(name.textContent)}`;
+    name.replaceWith(link);
+    link.append(name.textContent);
+  }
+
 for (const input of document.querySelectorAll("input[data-filter]")) {
   const root = document.getElementById(input.dataset.filter);
   const status = document.querySelector(`[data-count="${input.dataset.filter}"]`);
@@ -44,6 +53,7 @@ for (const input of document.querySelectorAll("input[data-filter]")) {
       n += !row.hidden;
     });
     status.textContent = terms.length ? `${n.toLocaleString("en")} of ${rows.length.toLocaleString("en")}` : "";
+    if (terms.length && !n) status.textContent = "Nothing here has these words.";
   };
   input.addEventListener("input", apply);
   if (input.value) apply(); // the browser keeps what was typed when one comes back

@@ -6,8 +6,11 @@ const SMALL_CACHE = { "llama.cpp": "q8_0", vllm: "fp8", sglang: "fp8" };
 const gib = (bytes) => `${a.gib(bytes / 1024)}\u00a0GiB`;
 const each = (row) => `${gib(row.total_bytes)}${row.gpu_count > 1 ? " on each" : ""}`;
 
+// What a program packs or loads where nobody chose a format is its own: the format that pages open with is no choice (Unsloth loads another repository).
+export const itsFormat = ({ phase_id, dtype_id }) => (dtype_id === r.shared.opening?.[phase_id]?.dtype_id ? "" : dtype_id);
 // Of the programs that train so, the one that takes least, where it is less than so many bytes.
-export function frugal(wanted, below, held) {
+export function frugal({ dtype_id, ...open }, below, held) {
+  const chosen = itsFormat({ ...open, dtype_id }), wanted = chosen ? { ...open, dtype_id } : open;
   const programs = new Map((r.shared.program_row ?? []).filter((each) => each.phase_id === wanted.phase_id && each.engine_id).map((each) => [each.program_id, each.name]));
   return [...programs].map(([program, name]) => ({ program, name, row: held({ ...wanted, program }) })).filter((each) => each.row && each.row.total_bytes < below)
     .sort((x, y) => x.row.total_bytes - y.row.total_bytes)[0];
@@ -37,7 +40,7 @@ export function ways({ own, row, asked, bytes, runs, to, card }) {
       if (other) way(kept, name, `: ${each(other)}.`);
       // (of the program that is asked already another release)
       const said = least && (asked.program === least.program || row.program === least.program ? least.row.holds_for ?? least.name : least.name);
-      if (least) way({ ...kept, program: least.program, program_version: "" }, `${name}${name ? " with" : "With"} ${said}`, `: ${each(least.row)}.`);
+      if (least) way({ ...kept, context_tokens: row.context_tokens, sequences: row.sequences, dtype_id: itsFormat(kept), program: least.program, program_version: "" }, `${name}${name ? " with" : "With"} ${said}`, `: ${each(least.row)}.`);
       if (other || least) break;
     }
   }

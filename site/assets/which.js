@@ -183,7 +183,7 @@ function told(list) {
 }
 function remember() {
   const address = new URLSearchParams({ model: state.model });
-  const usual = { context: 8192, users: 1, cache: "", up_to: 2, kind: "all", system: "linux", used: "", sort: "price" };
+  const usual = { context: 8192, users: 1, cache: "", up_to: 2, kind: "all", system: a.memory.unsaidSystem(), used: "", sort: "price" };
   if (state.dtype) address.set("dtype", state.dtype);
   for (const [key, value] of Object.entries(usual)) if (state[key] !== value) address.set(key, state[key]);
   history.replaceState(null, "", `?${address}`);

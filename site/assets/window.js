@@ -126,7 +126,7 @@ export class Window {
 
 // Which comes first, by the places of works: these are by downloads of the whole work.
 export const ORDERS = {
-  current: { label: "Newest, most downloaded", by: ({ years }) => (x, y) => years[x.work] - years[y.work] || x.work - y.work },
+  current: { label: "New and popular", by: ({ years }) => (x, y) => years[x.work] - years[y.work] || x.work - y.work },
   downloads: { label: "Most downloaded", by: () => (x, y) => x.work - y.work },
   newest: { label: "Newest", by: ({ data: { made } }) => (x, y) => (made[x.work] < made[y.work] ? 1 : made[x.work] > made[y.work] ? -1 : x.work - y.work) },
   size: { label: "Largest", by: ({ data: { size } }) => (x, y) => (size[y.work] ?? 0) - (size[x.work] ?? 0) || x.work - y.work },

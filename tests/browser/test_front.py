@@ -368,6 +368,33 @@ def test_arrows_go_from_cell_to_cell(open_page):
     assert "CamelCoder" in page.evaluate("document.activeElement.textContent")
 
 
+def test_free_memory_that_is_no_amount_has_no_answer_and_more_than_the_card_gives_is_told(open_page):
+    page = open_page("?gpu=rtx-4090&free=9999")
+    expect(page.locator("#window .answer")).to_contain_text("GiB free, all that it gives: ")
+    field = page.locator("#window input[name=free]")
+    for typed in ("0", "-3"):
+        field.fill(typed)
+        expect(page.locator("#window .answer")).to_have_text(f"No answer. “{typed}” is no amount of memory, in GiB.")
+        assert field.get_attribute("aria-invalid") == "true" and not page.locator(ROW).first.is_visible()
+    field.fill("8")
+    expect(page.locator("#window .answer")).to_contain_text("with 8.0 GiB free: ")
+
+
+def test_a_name_has_room_where_many_columns_stand_beside_it(open_page):
+    """Of a table that is wider than the window names stay in sight."""
+    page = open_page("?gpu=rtx-4090&want=video", width=760)
+    name = page.locator("#window .list tbody th").first
+    box = name.bounding_box()
+    assert box["width"] >= 120
+    assert page.locator("#window div.fits").evaluate("box => { box.scrollLeft = 100; return box.scrollLeft; }")
+    assert name.bounding_box()["x"] == box["x"]
+
+
+def test_the_sql_says_that_the_list_folds_copies(open_page):
+    page = open_page("?gpu=rtx-4090")
+    assert "the list folds what needs the same" in page.locator("#window [data-part=sql]").text_content()
+
+
 @pytest.mark.full
 def test_a_training_says_how_many_cards_hold_it_where_none_that_is_published_does(open_page):
     page = open_page("?gpu=h100-sxm&want=full")

@@ -222,7 +222,8 @@ def test_a_cell_tells_what_stays_free(open_page, site_url):
 
 @pytest.mark.full
 def test_a_cell_tells_what_vllm_has_to_be_told(open_page):
-    """30 × 10⁹ weights in 4.2 bits and 8k tokens of cache are three quarters of a card, and vLLM takes 70 % here: the share has the band too."""
+    """30 × 10⁹ weights in 4.2 bits and 8k tokens of cache are three quarters of a card, and vLLM takes 70 % here: the share has the band too. Of a model with
+    windows half of the tokens are told, whose cache holds those of two steps."""
     page = open_page("matrix/?find=beta&gpu=rtx-4090&dtype=awq-int4")
     cell = page.locator(f"{ROW} td.v").first
     cell.hover()

@@ -104,7 +104,46 @@ def test_the_system_is_remembered_as_the_card_is(open_page, site_url):
     expect(page.locator("[data-controls=mine] select[name=system]")).to_have_value("linux")
 
 
+def test_a_system_that_an_address_names_is_kept_where_another_is_remembered(open_page, site_url):
+    page = open_page("?gpu=rtx-3060-12gb&system=windows")
+    page.locator("#window select[name=system]").select_option("linux")
+    page.locator("#window select[name=system]").select_option("windows")
+    page.goto(f"{site_url}?gpu=rtx-3060-12gb&system=linux")
+    expect(page.locator("#window .answer")).not_to_contain_text("Windows")
+    page.reload()
+    expect(page.locator("#window .answer")).not_to_contain_text("Windows")
+    expect(page.locator("#window select[name=system]")).to_have_value("linux")
+    page.locator("#window .list tbody a").first.click()
+    expect(page.locator("[data-controls=mine] select[name=system]")).to_have_value("linux")
+
+
+def test_a_cards_page_says_first_what_it_leaves_under_windows_to_who_is_there(open_page, site_url):
+    page = open_page("gpus/rtx-3060-12gb/")
+    assert page.locator("#systems").evaluate("e => e.className") == "fine"
+    page.evaluate("localStorage.setItem('almanac:system', 'windows')")
+    page.reload()
+    expect(page.locator("#systems.told + p.answer")).to_be_visible()
+
+
 def test_a_mac_is_under_no_system_of_a_pc(open_page):
     page = open_page("?gpu=m4-max-128gb")
     expect(page.locator("#window .answer")).to_contain_text("M4 Max 128GB")
     assert not page.locator("#window select[name=system]").is_visible()
+    page = open_page("calculator/?model=acme/Alpha-7B-Instruct&gpu=m4-max-128gb")
+    expect(page.locator("#calc .answer")).to_contain_text("M4 Max")
+    assert not page.locator("#calc select[name=system]").is_visible()
+    page = open_page(f"{MODEL}?gpu=m4-max-128gb")
+    expect(page.locator("[data-controls=mine] label", has=page.locator("select[name=system]"))).to_contain_text(
+        "Other cards under"
+    )
+
+
+def test_how_far_a_model_goes_that_does_not_say_how_far_it_reads_is_marked(open_page):
+    page = open_page(f"{MODEL}?gpu=rtx-4090")
+    longest = page.locator("table.by tr.mine td").nth(1)
+    expect(longest).to_contain_text("k")
+    assert "?" not in longest.inner_text()
+    page.evaluate("document.querySelector('article.model').dataset.limit = ''")
+    page.locator("[data-controls=mine] select[name=gpu]").select_option("rtx-3060-12gb")
+    expect(longest).to_contain_text("?")
+    assert "made to read" in longest.get_attribute("title")

@@ -257,7 +257,7 @@ def test_what_to_paste_has_the_format_and_the_context_that_fit_the_card(open_pag
     expect(page.locator("details.run code").first).to_contain_text("-c 32768")
     vllm = commands(page)["vllm"]
     assert re.fullmatch(
-        r"vllm serve acme/Alpha-7B-Instruct --max-model-len \d+ --gpu-memory-utilization 0\.9\d --max-num-seqs 256 --max-num-batched-tokens 4096",
+        r"vllm serve acme/Alpha-7B-Instruct --max-model-len \d+ --gpu-memory-utilization 0\.9\d --max-num-seqs 256 --max-num-batched-tokens 8192",
         vllm,
     ), vllm
 

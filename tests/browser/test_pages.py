@@ -4,6 +4,7 @@ import re
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
 
 from tests.render.tiny_models import UNKNOWN
 
@@ -41,6 +42,30 @@ def test_search_finds_a_model_by_any_part_of_its_name(open_page, typed):
     page.locator(".md-search-result__link", has_text=wanted).first.click()
     page.wait_for_selector("article.model h1")
     assert page.locator("h1").inner_text() == wanted.partition("/")[2]
+
+
+def test_a_filter_without_a_hit_says_so(open_page):
+    page = open_page("gpus/")
+    page.locator("input[data-filter]").fill("no such card")
+    expect(page.locator("[data-count]")).to_have_text("Nothing here has these words.")
+    page = open_page("models/")
+    page.locator("#find-model").fill("no such model")
+    expect(page.locator("#most-downloaded")).to_have_text("Nothing found")
+
+
+def test_tables_beside_the_site_are_links_where_this_machine_serves_them(open_page, site_url):
+    """As the data page has them that says where the build keeps them."""
+    link = re.compile(r'<a href="../tables/gpu\.parquet">gpu\.parquet</a>')
+
+    def unlinked(route):
+        html = link.sub("<code>gpu.parquet</code>", route.fetch().text())
+        box = '<div class="scroll" tabindex="0" role="region" aria-label="Files">'
+        route.fulfill(body=html.replace(box, f"<p data-beside></p>{box}"), content_type="text/html")
+
+    page = open_page("about/")
+    page.route("**/downloads/", unlinked)
+    page.goto(f"{site_url}downloads/")
+    expect(page.get_by_role("link", name="gpu.parquet")).to_have_attribute("href", "../tables/gpu.parquet")
 
 
 @pytest.mark.full

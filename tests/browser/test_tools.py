@@ -247,6 +247,20 @@ def test_a_model_is_asked_by_its_name_as_people_write_it(open_page, path):
     page = open_page(path)
     field = page.locator("input[name=model]")
     field.fill("alpha 7b instruct")
+    expect(page.locator("#model-names option").first).to_have_attribute("value", "acme/Alpha-7B-Instruct")
     field.press("Enter")
     expect(field).to_have_value("acme/Alpha-7B-Instruct")
     page.wait_for_url("**model=acme%2FAlpha-7B-Instruct**")
+
+
+def test_how_far_a_model_goes_that_does_not_say_how_far_it_reads_is_said_with_the_answer(open_page, site_url):
+    def silent(route):
+        held = route.fetch().json()
+        route.fulfill(json=held | {"context": [None] * len(held["context"])})
+
+    page = open_page("about/")
+    page.route("**/data/models.json*", silent)
+    page.goto(f"{site_url}calculator/?model=acme/Alpha-7B-Instruct&gpu=rtx-4090&dtype_id=gguf-q4_k_m&ask=context")
+    expect(page.locator("#calc .answer")).to_contain_text("longer ones fit, and may make no sense.")
+    page.goto(f"{site_url}calculator/?model=acme/Alpha-7B-Instruct&gpu=rtx-4090&dtype_id=gguf-q4_k_m")
+    expect(page.locator("#calculated .fine")).to_contain_text("longer ones fit, and may make no sense.")

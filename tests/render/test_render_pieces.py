@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipeline.book.commands import counted
 from pipeline.book.schema import NOW_NAMED
 from pipeline.render import paths, words
 from pipeline.render.data import badges, relatives, shapes
@@ -226,6 +227,19 @@ def test_training_limits_stand_by_card(pages):
 def test_a_limit_that_was_not_looked_beyond_is_marked():
     assert "≥ 32k" in words.limit_cell(32768, None, 131072, 32768)
     assert "all 32k" in words.limit_cell(32768, None, 32768, 32768)
+    assert "≥ 32k?" in words.limit_cell(32768, None, None, 32768)  # and what nobody says that the model reads
+    assert "made to read" in words.limit_cell(8192, None, None) and "title" not in words.limit_cell(8192, None, 32768)
+
+
+def test_names_between_backticks_are_code_and_nothing_else_is_markup():
+    assert words.marked("in `prediction`, <b>") == "in <code>prediction</code>, &lt;b&gt;"
+    assert words.marked("a ` alone") == "a ` alone"
+
+
+def test_vllm_is_told_the_tokens_of_a_step_and_of_windows_half_of_them():
+    """A cache of windows holds those of two steps at once, as tables/sql/ask/engine_setting.sql has it."""
+    assert counted(256, 8192, has_windows=False) == {"counted": " --max-num-seqs 256 --max-num-batched-tokens 8192"}
+    assert counted(256, 8192, has_windows=True) == {"counted": " --max-num-seqs 256 --max-num-batched-tokens 4096"}
 
 
 @pytest.mark.parametrize(("stored", "chosen"), [("mxfp4", "gguf-mxfp4"), ("fp8", "stored"), ("bf16", "gguf-q4_k_m")])

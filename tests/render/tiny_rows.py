@@ -130,7 +130,10 @@ def all_rows():
             for m in known
             for c, n in (("attention", 2_000_000_000), ("feed-forward", 4_000_000_000), ("norm", 300_000))
         ],
-        "attention_layer": [layer | {"model_id": m, "elements_per_token": 2048} for m in known],
+        "attention_layer": [
+            layer | {"model_id": m, "elements_per_token": 2048, "window_tokens": 4096 if "Beta-MoE" in m else None}
+            for m in known
+        ],
         "footprint": list(footprints()),
         "plan_serving": [
             {

@@ -85,9 +85,9 @@ def scenarios(book: Book, opening: Scenario | None, known: Support) -> str:
 
 
 def counts(book: Book) -> list[int] | None:
-    """Requests at once, and tokens of one step, of which a window's cache holds two: what figures of vLLM count."""
+    """Requests at once, and tokens of one step: what figures of vLLM count."""
     found = {c["constant_id"]: int(c["value"]) for c in book["constant"] if c["constant_id"] in COUNTED}
-    return [found[COUNTED[0]], found[COUNTED[1]] // 2] if len(found) == len(COUNTED) else None
+    return [found[name] for name in COUNTED] if len(found) == len(COUNTED) else None
 
 
 def apart(book: Book) -> list[int] | None:
@@ -114,6 +114,7 @@ def models(book: Book, places: dict[str, str], rows_of: list[int], sounds: Conta
     rows = book.models
     sizes = [m["parameter_count"] or m["stored_parameter_count"] for m in rows]
     pipelines = {c["model_id"] for c in book["component"]}
+    windowed = {layer["model_id"] for layer in book["attention_layer"] if layer["window_tokens"]}
     paths = {i: places[m["model_id"]] for i, m in enumerate(rows)}
     return _json(
         {
@@ -122,6 +123,7 @@ def models(book: Book, places: dict[str, str], rows_of: list[int], sounds: Conta
             "size": [_millions(size) for size in sizes],
             "pipelines": [i for i, m in enumerate(rows) if m["model_id"] in pipelines],
             "sounds": [i for i, m in enumerate(rows) if m["model_id"] in sounds],
+            "windowed": [i for i, m in enumerate(rows) if m["model_id"] in windowed],
             "moe": [i for i, m in enumerate(rows) if (m["active_parameter_count"] or sizes[i] or 0) < (sizes[i] or 0)],
             "downloads": [m["downloads_30d"] for m in rows],
             "context": [m["max_context_tokens"] for m in rows],

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from math import inf
 from typing import NamedTuple
 
 from markupsafe import Markup
@@ -174,7 +175,9 @@ class ByCard:
             scenario = next((s for s in self.book.rows([phase], dtype_id=dtype, engine_id=engine)), None)
             if scenario is None or self.support.refusal(scenario, dtype, gpu_id) is not None:
                 continue
-            return words.limit_cell(limits[self.places[gpu_id]], None, whole, self._of("looked", number).get(phase))
+            # (what a training reads is not said to be beyond what a model does)
+            looked = self._of("looked", number).get(phase)
+            return words.limit_cell(limits[self.places[gpu_id]], None, whole or inf, looked)
         return words.limit_cell(None, None, None)
 
     def _of(self, name: str, number: int) -> dict:
@@ -183,9 +186,9 @@ class ByCard:
 
 def _best(best: Best, whole: int | None, stored: str | None, engine: str) -> Markup:
     longest, users = best.max_context_tokens, best.max_sequences
-    text = f"all {words.rounded_tokens(longest)}" if whole and longest >= whole else words.rounded_tokens(longest)
+    text = words.reached(longest, whole, None, words.rounded_tokens(longest))
     at_once = "–" if not users else words.count(users) if users > 9999 else str(users)
     name = words.format_name(best.dtype_id, stored) + Markup(" <small>{}</small>").format(engine) * bool(engine)
-    return Markup('<td class="v-fits">{}</td><td class="v-fits">{}</td><td class="v-fits">{}</td>').format(
-        name, text, at_once
+    return Markup('<td class="v-fits">{}</td><td class="v-fits"{}>{}</td><td class="v-fits">{}</td>').format(
+        name, "" if whole else words.UNREAD, text, at_once
     )

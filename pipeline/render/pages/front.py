@@ -157,7 +157,7 @@ class Front:
         popular = sorted((r for r in rows if r["work"] < POPULAR), key=large_first) or sorted(rows, key=large_first)
         second = [r for r in popular if (r["millions"] or 0) < 0.95 * (popular[0]["millions"] or 0)][:1]
         large = [popular[0], *second]
-        roomy = [r for r in popular if r["is_best"] and r not in large][:1]
+        roomy = [] if any(r["is_best"] for r in large) else [r for r in popular if r["is_best"]][:1]
         bold = lambda r: Markup("<b>{}</b> in {} ({})").format(words.shown(r["leaf_name"]), r["format"], r["reach"])  # noqa: E731
         told = Markup("The largest popular {}: {}.").format(
             "ones" if len(large) > 1 else "one", Markup(" and ").join(map(bold, large))
@@ -255,8 +255,7 @@ def _found(shape: list, column: int) -> tuple[list | None, int]:
 
 
 def _reach(found: int, model: dict, last: int | None) -> str:
-    whole, text = model["max_context_tokens"], words.rounded_tokens(found)
-    return f"all {text}" if whole and found >= whole else f"≥ {text}" if last and found >= last else text
+    return words.reached(found, model["max_context_tokens"], last, words.rounded_tokens(found))
 
 
 def _months(made: str) -> int:

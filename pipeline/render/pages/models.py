@@ -304,16 +304,20 @@ class ModelPages:
         is_counted = self.held["seeing"].get(model_id)
         leaves_tower = (container and container["is_text_alone"]) or is_counted is False
         kept = self.held["kept"].get(model_id, {}).get("kept")
-        told = self.counted | ({} if is_counted is None else NO_IMAGES) | (TEXT_ALONE if leaves_tower else {})
+        has_windows = any(layer["window_tokens"] for layer in self.held["layers"].get(model_id, ()))
+        told = (
+            self.counted[has_windows] | ({} if is_counted is None else NO_IMAGES) | (TEXT_ALONE if leaves_tower else {})
+        )
         return told | ({"kept": kept} if kept else {})
 
     def _kept(self, number: int) -> dict:
         return self.held["kept"].get(self.book.models[number]["model_id"], {"unread": ()})
 
     @cached_property
-    def counted(self) -> dict[str, str]:
+    def counted(self) -> list[dict[str, str]]:
+        """Of models without windows, and of those with them."""
         counts = slices.counts(self.book)
-        return counted(*counts) if counts else {}
+        return [counted(*counts, has_windows) if counts else {} for has_windows in (False, True)]
 
     def is_told(self, number: int) -> bool:
         """Whether there is a number to tell of a model: a total, a pipeline's parts, or a shape that the calculator can ask."""

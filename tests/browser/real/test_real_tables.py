@@ -279,6 +279,10 @@ def test_pages_that_thousands_are_of_hold_no_frame_of_their_own(folder, open_pag
     expect(plain.locator(".plain-nav a")).to_have_text(
         ["VRAM Almanac", "Models", "GPUs", "Calculator", "How we know", "Data"]
     )
+    for width in (1440, 390):  # the menu stands above the page, and takes no width of it
+        plain.set_viewport_size({"width": width, "height": 900})
+        menu, article = (plain.locator(each).bounding_box() for each in (".plain-nav", "article.model"))
+        assert menu["y"] + menu["height"] <= article["y"] and article["width"] > 0.85 * width
     context.close()
 
 
@@ -316,20 +320,36 @@ def test_unlike_cards_in_the_calculator_hold_what_the_macro_says(open_page, fold
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-@pytest.mark.full
-def test_a_training_that_does_not_fit_is_told_the_program_that_makes_it_fit(open_page, folder):
-    """QLoRA of Qwen3-8B is beyond 12 GB in Transformers and within them in the program that takes least, page and calculator alike."""
+@pytest.fixture(scope="module")
+def least(folder):
+    """GiB of a QLoRA of Qwen3-8B at 2k tokens in the program that takes least, in the format that it packs or loads by itself."""
     with released(folder) as connection:
-        asked = "phase_id := 'qlora', dtype_id := 'nf4', context_tokens := 2048"
-        least = connection.execute(
-            f"SELECT total_bytes FROM footprint_of($1, {asked}, program := 'unsloth')", [MODELS[0]]
+        found = connection.execute(
+            "SELECT total_bytes FROM footprint_of($1, phase_id := 'qlora', context_tokens := 2048, sequences := 1, program := 'trl')",
+            [MODELS[0]],
         )
-        gib = words.gib(least.fetchone()[0])
+        return words.gib(found.fetchone()[0])
+
+
+def test_the_first_screen_says_whose_choices_a_training_counts_and_who_makes_it_fit(open_page, least):
+    page = open_page("?gpu=rtx-3060-12gb&want=qlora&find=qwen3-8b")
+    expect(page.locator("#window .answer")).to_contain_text("No trainer is named, so these choices are ours: AdamW")
+    miss = page.locator("#window .misses tr").first
+    expect(miss).to_contain_text(f"With TRL it fits, one sequence at a time: {least} GiB.")
+    assert "Not even" not in miss.inner_text()
+    miss.get_by_role("link", name="Calculate it").click()
+    expect(page.locator("#calc .answer")).to_contain_text(f"{least} GiB; up to")
+    expect(page.locator("#calc .answer")).to_contain_text("fits on RTX 3060 12GB")
+
+
+@pytest.mark.full
+def test_a_training_that_does_not_fit_is_told_the_program_that_makes_it_fit(open_page, least):
+    """QLoRA of Qwen3-8B is beyond 12 GB in Transformers and within them in the program that takes least, page and calculator alike."""
     page = open_page(f"models/{MODELS[0]}/?gpu=rtx-3060-12gb#now-what")
-    expect(page.locator("[data-help] li", has_text="QLoRA with Unsloth")).to_contain_text(f"2k tokens: {gib} GiB")
+    expect(page.locator("[data-help] li", has_text="QLoRA with TRL")).to_contain_text(f"2k tokens: {least} GiB")
     page = open_page(f"calculator/?model={MODELS[0]}&phase_id=qlora&gpu=rtx-3060-12gb")
-    way = page.locator('#calc [data-part="ways"] li', has_text="With Unsloth")
-    expect(way).to_contain_text(f"{gib}\u00a0GiB")
+    way = page.locator('#calc [data-part="ways"] li', has_text="With TRL")
+    expect(way).to_contain_text(f"{least}\u00a0GiB")
     way.locator("a").click()
     expect(page.locator("#calc .answer")).to_contain_text("fits on RTX 3060 12GB")
     # nobody trains nf4 on a Mac, on however many
