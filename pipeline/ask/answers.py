@@ -16,9 +16,10 @@ from pipeline.book.wishes import Wish
 
 from . import pictures, shared
 from .almanac import Almanac, Row
+from .cards import of_larger
 from .helps import commands_of, held_otherwise, helps_of, smaller_of
 from .problems import DOES_NOT, FITS, UNKNOWN, Wrong
-from .question import INFERENCE, Card, Model, Use, of_larger
+from .question import INFERENCE, Card, Model, Use
 from .scenarios import (
     SMALL_CACHE,
     USUAL,

@@ -17,9 +17,10 @@ PHASES = ("inference", "lora", "qlora", "full-finetune", "pretrain")
 OBJECTIVES = ("dpo", "orpo", "kto", "reward", "grpo")
 # phases as people say them
 SAID_PHASES = {
-    said: "full-finetune"
-    for said in ("full", "finetune", "finetuning", "fine-tune", "fine-tuning", "full finetune", "full finetuning", "full fine-tune", "full fine-tuning", "full fine tuning", "full_finetune", "sft full")
-} | {"pretraining": "pretrain", "serve": "inference", "serving": "inference"}  # fmt: skip
+    "full-finetune": re.compile(r"full|(?:full[ _-]?)?fine[ _-]?tun(?:e|ing)"),
+    "pretrain": re.compile(r"pre-?training"),
+    "inference": re.compile(r"serv(?:e|ing)"),
+}
 STATUSES = (
     "Ends with 0 where it fits, 1 where it does not or only without its margin, 2 where the question is wrong, 3 where nobody knows, "
     "4 where there is no almanac to ask."
@@ -228,7 +229,7 @@ def _add_use(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--phase",
-        type=_phase,
+        type=phase_of,
         choices=PHASES,
         default=None,
         metavar="P",
@@ -341,11 +342,12 @@ def _count(name: str, most: int) -> Callable[[str], int]:
     return read
 
 
-def _phase(text: str) -> str:
+def phase_of(text: str) -> str:
+    """The phase that people mean; what is none of ours stays."""
     said = text.strip().lower()
     if said in OBJECTIVES:
         raise argparse.ArgumentTypeError(f"{said} is what is trained for: --objective {said}")
-    return SAID_PHASES.get(said, said)
+    return next((phase for phase, words in SAID_PHASES.items() if words.fullmatch(said)), said)
 
 
 def _share(text: str) -> float:

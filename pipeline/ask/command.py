@@ -133,6 +133,7 @@ def _receipt(asked: argparse.Namespace, page: Any) -> tuple[dict[str, Any], int,
     """What a log says was held, beside what the almanac says."""
     from . import question, receipt, words
     from .almanac import opened
+    from .cards import card_of
     from .uses import use_of
 
     found = receipt.read(asked.log)
@@ -144,7 +145,7 @@ def _receipt(asked: argparse.Namespace, page: Any) -> tuple[dict[str, Any], int,
             name = name.rstrip("/").rpartition("/")[2]
         model = question.model_of(almanac, name.replace(" ", "-"))
         use = use_of(almanac, asked, None, model)
-        count = question.card_of(almanac, asked.gpu).count if asked.gpu else 1
+        count = card_of(almanac, asked.gpu).count if asked.gpu else 1
         answer = receipt.compared(almanac, model, use, found, count)
         columns = [row["column_name"] for row in almanac.rows("SELECT column_name FROM (DESCRIBE measured)")]
         answer["csv"] = receipt.as_csv(answer["measured"], columns)

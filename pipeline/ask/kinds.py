@@ -41,11 +41,10 @@ def asked_for(asked: argparse.Namespace, *, is_unlike: bool) -> Callable[[Almana
 
 def plan(almanac: Almanac, said: Said) -> Answer:
     from . import answers, plan_words, plans, preferences, question
+    from .cards import card_of, machine_card
 
     asked, use = said.asked, said.use
-    cards = [question.card_of(almanac, text) for text in asked.gpu or ()] or [
-        question.machine_card(almanac, is_empty=True)
-    ]
+    cards = [card_of(almanac, text) for text in asked.gpu or ()] or [machine_card(almanac, is_empty=True)]
     if any(card.gpu_id is None for card in cards):
         raise Wrong("A plan is made of cards that the almanac holds: --gpu h100-sxm")
     if asked.train_on and not use.is_training:
@@ -69,7 +68,7 @@ def plan(almanac: Almanac, said: Said) -> Answer:
 def what(almanac: Almanac, said: Said) -> Answer:
     from . import answers, words
 
-    answer = answers.what(almanac, card_of(almanac, said.asked), _wish(said.asked.wish), said.use, said.asked.limit)
+    answer = answers.what(almanac, _asked_card(almanac, said.asked), _wish(said.asked.wish), said.use, said.asked.limit)
     words.what(answer, said.page)
     return answer, answers.STATUS["fits" if answer["models"] else "no"]
 
@@ -100,14 +99,15 @@ def preferred(almanac: Almanac, said: Said) -> Answer:
 
 def together(almanac: Almanac, said: Said) -> Answer:
     """Unlike cards: 'RTX 3090 + RTX 3060'."""
-    from . import answers, card_names, contexts, question, several, words
+    from . import answers, card_names, contexts, several, words
+    from .cards import card_of
 
     use = said.use
     if use.is_training or said.asked.free or (use.engine_id or "llama.cpp") != "llama.cpp":
         raise Wrong(
             "Unlike cards together are asked of llama.cpp, which shares a model by what each gives: without --phase, --free or another --program"
         )
-    cards = [question.card_of(almanac, text) for text in card_names.unlike(said.asked.gpu)]
+    cards = [card_of(almanac, text) for text in card_names.unlike(said.asked.gpu)]
     answer = several.together(almanac, said.model, cards, contexts.with_own(almanac, said.model, use, cards))
     words.together(answer, said.page)
     return answer, answers.STATUS[answer["verdict"]]
@@ -117,7 +117,7 @@ def fits(almanac: Almanac, said: Said) -> Answer:
     from . import answers, contexts, own, question, sound_words, sounds, words
 
     asked, model, use = said.asked, said.model, said.use
-    card = _divided(card_of(almanac, asked), use)
+    card = _divided(_asked_card(almanac, asked), use)
     told = None
     if said.adapter:
         card, told = own.with_adapter(almanac, model, card, use, said.adapter)
@@ -151,22 +151,23 @@ def fits(almanac: Almanac, said: Said) -> Answer:
 
 
 def _listed(almanac: Almanac, said: Said, flag: str) -> Card:
-    card = card_of(almanac, said.asked)
+    card = _asked_card(almanac, said.asked)
     if card.gpu_id is None:
         raise Wrong(f"{flag} is asked of a card that the almanac holds: --gpu rtx-4090")
     return card
 
 
-def card_of(almanac: Almanac, asked: argparse.Namespace) -> Card:
+def _asked_card(almanac: Almanac, asked: argparse.Namespace) -> Card:
     from . import card_names, question
+    from .cards import card_of, free_card, machine_card
 
-    card = question.card_of(almanac, asked.gpu) if asked.gpu else None
+    card = card_of(almanac, asked.gpu) if asked.gpu else None
     if asked.free:
         said, count = card_names.counted(asked.free)
         if card and count:
             raise Wrong("How many cards there are is said by one of --gpu 4xrtx-4090 and --free 4x10GiB")
-        return question.free_card(card, question.amount(said), said, count)
-    return card or question.machine_card(almanac, is_empty=asked.empty)
+        return free_card(card, question.amount(said), said, count)
+    return card or machine_card(almanac, is_empty=asked.empty)
 
 
 def _divided(card: Card, use: Use) -> Card:

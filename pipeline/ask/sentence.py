@@ -14,7 +14,7 @@ from pipeline.base.bounds import in_words, visible
 
 from . import card_names
 from .almanac import Almanac
-from .arguments import OBJECTIVES, PHASES, SAID_PHASES, tokens
+from .arguments import OBJECTIVES, PHASES, phase_of, tokens
 from .problems import Problem, Wrong
 from .question import dtype_of, named_program
 
@@ -24,10 +24,6 @@ _BETWEEN = re.compile(
     r"(?i)an?|and|at|can|cards?|do|does|fits?|for|from|gpus?|i|in|into|is|it|my|of|on|one|our|runs?|running|single|the|to|train|training|using|will|with"
 )
 _PASTED = re.compile(r"(?i)(ollama run \S+)(?: (.+))?")  # a tag follows, and nothing else is of the name
-# what is no phase in a sentence: "full" and "serve" may be of a name, or of the sentence
-_PHASES = {phase: phase for phase in PHASES} | {
-    said: phase for said, phase in SAID_PHASES.items() if said not in ("full", "serve", "serving")
-}
 _CONTEXT = re.compile(
     r"(?i)(?:(?:context|ctx)(?: of)? )?(\d[\d,_]*|\d+(?:\.\d+)?[km])(?: (?:context|ctx|tokens)){0,2}(?: (?:length|window))?"
 )
@@ -63,7 +59,7 @@ def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespa
             return asked, ""  # (a word of its name that changes nothing: instruct)
     else:
         first = next(
-            (at for at, word in enumerate(words) if not _BETWEEN.fullmatch(word) and word.lower() not in _PHASES), 0
+            (at for at, word in enumerate(words) if not _BETWEEN.fullmatch(word) and not _named_phase(word)), 0
         )
         counts = (count for count in range(len(words), first, -1) if _is_model(almanac, " ".join(words[first:count])))
         count = next(counts, None)
@@ -87,14 +83,18 @@ def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespa
 
 
 def _needed(almanac: Almanac, words: list[str]) -> int:
-    """How many of the words of a name are taken for what all of them are: what stands behind a file or a tag may be passed over there."""
+    """How many of the words of a name are taken for what all of them are: what stands behind a file or a tag may be passed over there. (A word that the
+    model itself is called by is its own: the 4k of Phi-3-mini-4k.)"""
     asked = [" ".join(words[:count]) for count in range(1, len(words) + 1)]
-    query = "SELECT known.name, r.model_id, r.dtype_id, r.dtype_named FROM (SELECT unnest($names) AS name) AS known, LATERAL (FROM repository_of(known.name)) AS r"
-    found = {
-        row["name"]: (row["model_id"], row["dtype_id"], row["dtype_named"])
-        for row in almanac.rows(query, {"names": asked})
-    }
-    return next(count for count, name in enumerate(asked, 1) if found[name] == found[asked[-1]])
+    query = (
+        "SELECT known.name, r.model_id, r.dtype_id, r.dtype_named FROM (SELECT unnest($names) AS name) AS known, "
+        "LATERAL (FROM repository_of(known.name)) AS r"
+    )
+    rows = almanac.rows(query, {"names": asked})
+    found = {row["name"]: (row["model_id"], row["dtype_id"], row["dtype_named"]) for row in rows}
+    count = next(count for count, name in enumerate(asked, 1) if found[name] == found[asked[-1]])
+    own = set(re.split(r"[^\w.]+|_", (found[asked[-1]][0] or "").lower()))
+    return max(count, *(at for at, word in enumerate(words, 1) if word.lower() in own), 1)
 
 
 def _is_model(almanac: Almanac, name: str) -> bool:
@@ -135,8 +135,16 @@ def _said(almanac: Almanac, text: str) -> _Said | None:
 
 
 def _phase(_: Almanac, text: str) -> _Said | None:
-    phase = _PHASES.get(text.lower())
+    phase = _named_phase(text)
     return _Said("phase", phase, f"--phase {phase}") if phase else None
+
+
+def _named_phase(text: str) -> str | None:
+    """The phase that words of a sentence name; "full" and "serve" may be of a name, or of the sentence."""
+    if text.lower() in ("full", "serve", "serving", *OBJECTIVES):
+        return None
+    phase = phase_of(text)
+    return phase if phase in PHASES else None
 
 
 def _objective(_: Almanac, text: str) -> _Said | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pipeline.ask.sentence import _needed
 from tests.few import TEXT
 
 
@@ -28,6 +29,23 @@ def test_what_stands_behind_a_model_is_what_an_option_says(ask_json, sentence, o
     assert told.pop("heard").startswith(f"{sentence} is asked as ")
     told.pop("taken", None)  # how the model was called
     assert told == {name: value for name, value in same.items() if name != "taken"}
+
+
+def test_a_word_of_the_models_own_name_is_no_option():
+    """The 4k of Phi-3-mini-4k is in no almanac so small that tests ask it: the rule alone."""
+
+    class Names:
+        def rows(self, _query, given):
+            known = {
+                name: "microsoft/Phi-3-mini-4k-instruct" for name in given["names"] if name.startswith("phi 3 mini")
+            }
+            return [
+                {"name": name, "model_id": known.get(name), "dtype_id": None, "dtype_named": None}
+                for name in given["names"]
+            ]
+
+    assert _needed(Names(), ["phi", "3", "mini", "4k"]) == 4
+    assert _needed(Names(), ["phi", "3", "mini", "4k", "16k"]) == 4
 
 
 def test_words_of_a_name_are_of_the_name(ask_json):

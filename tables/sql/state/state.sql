@@ -1,8 +1,8 @@
 -- Recurrent and convolutional states: constant in length, one set per sequence, and in a server with a pool of them as
 -- many as it needs to take so many sequences.
 --
---   state_bytes = state_slots × Σ layers × (state_elements × bytes of its precision + conv_state_elements × compute
---       bytes)
+--   state_bytes = state_slots × Σ layers × (state_elements × bytes of its precision
+--       + conv_state_elements × compute bytes)
 --   state_slots = sequences, or sequences × slots of each + spare slots (engine_memory)
 --
 -- Units: bytes per GPU. Source: attention_layer; frameworks keep recurrent states in fp32 unless state_dtype_id says
