@@ -76,7 +76,7 @@ def add(commands: Any) -> None:
     )
     fits.add_argument(
         "--image-size",
-        type=_size,
+        type=image_size,
         metavar="WIDTHxHEIGHT",
         help=f"of an image, in pixels (default: {IMAGE_SIZE[0]}x{IMAGE_SIZE[1]}; of a video that is made: 832x480)",
     )
@@ -133,11 +133,18 @@ def add(commands: Any) -> None:
     what = commands.add_parser(
         "what", help="list what fits a card, the newest and most downloaded first", epilog=STATUSES
     )
+    what.add_argument(
+        "words",
+        type=_name,
+        metavar="CARD",
+        nargs="*",
+        action=_Words,
+        help="what options say, in words: 3060 12gb for code 16k",
+    )
     _add_card(what)
     what.add_argument(
         "--for",
         dest="wish",
-        default="chat",
         metavar="WISH",
         help="chat, code, vision, embed, qlora, lora or full (default: chat)",
     )
@@ -147,9 +154,7 @@ def add(commands: Any) -> None:
         metavar="TOKENS",
         help="at least so many (default: as the wish has it)",
     )
-    what.add_argument(
-        "--users", type=_count("--users", _MOST_USERS), default=1, metavar="N", help="at the same time (default: 1)"
-    )
+    what.add_argument("--users", type=_count("--users", _MOST_USERS), metavar="N", help="at the same time (default: 1)")
     what.add_argument("--format", type=_name, metavar="F", help="in this format alone, for example Q4_K_M")
     what.add_argument("--kv", type=_name, metavar="F", help="format of the cache, for example q8_0")
     what.add_argument(
@@ -369,7 +374,7 @@ def _checkpointing(text: str) -> str:
     return word
 
 
-def _size(text: str) -> tuple[int, int]:
+def image_size(text: str) -> tuple[int, int]:
     """Width and height of an image, in pixels."""
     found = re.fullmatch(r"(\d{1,6})\s*[xX×]\s*(\d{1,6})", text.strip())
     width, height = (int(found[1]), int(found[2])) if found else (0, 0)

@@ -92,7 +92,9 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
     )
     with opening as almanac:
         heard = ""
-        if asked.command != "what" and path is None:
+        if asked.command == "what":
+            asked, heard = sentence.of_card(almanac, asked)
+        elif path is None:
             asked, heard = sentence.heard(almanac, asked)
         is_unlike = asked.command == "fits" and len(card_names.unlike(asked.gpu or "")) > 1
         name = own.MODEL_ID if is_config else adapter.base if adapter else getattr(asked, "model", None)

@@ -68,7 +68,9 @@ def plan(almanac: Almanac, said: Said) -> Answer:
 def what(almanac: Almanac, said: Said) -> Answer:
     from . import answers, words
 
-    answer = answers.what(almanac, _asked_card(almanac, said.asked), _wish(said.asked.wish), said.use, said.asked.limit)
+    answer = answers.what(
+        almanac, _asked_card(almanac, said.asked), _wish(said.asked.wish or "chat"), said.use, said.asked.limit
+    )
     words.what(answer, said.page)
     return answer, answers.STATUS["fits" if answer["models"] else "no"]
 

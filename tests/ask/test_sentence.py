@@ -22,6 +22,14 @@ from tests.few import TEXT
         ("lora qwen3 8b on a 4090", ["--phase", "lora", "--gpu", "rtx-4090"]),
         ("qwen3 8b full fine-tuning 8192 tokens h200 sxm", ["--phase", "full-finetune", "--context", "8192", "--gpu", "h200-sxm"]),
         ("qwen3 8b 3090 + 3060 12gb", ["--gpu", "rtx-3090 + rtx-3060-12gb"]),
+        ("how much vram for qwen3 8b on 2x3090?", ["--gpu", "2xrtx-3090"]),
+        ("4090 qwen3 8b q4", ["--gpu", "rtx-4090", "--format", "gguf-q4_k_m"]),
+        ("qwen3 8b 2x4090 q4", ["--gpu", "2xrtx-4090", "--format", "gguf-q4_k_m"]),
+        ("dpo qwen3 8b h100 sxm trl", ["--objective", "dpo", "--gpu", "h100-sxm", "--program", "trl"]),
+        ("full finetune qwen3 8b 8xh100 sxm zero3", ["--phase", "full-finetune", "--gpu", "8xh100-sxm", "--sharding", "zero3"]),
+        ("qwen3 8b vllm tp 2 2x4090", ["--program", "vllm", "--tensor-parallel", "2", "--gpu", "2xrtx-4090"]),
+        ("qwen3 8b lora rank 64 adamw 8bit 4090 no gradient checkpointing",
+         ["--phase", "lora", "--rank", "64", "--optimizer", "adamw-8bit", "--gpu", "rtx-4090", "--checkpointing", "none"]),
     ],
 )  # fmt: skip
 def test_what_stands_behind_a_model_is_what_an_option_says(ask_json, sentence, options):
@@ -67,11 +75,11 @@ def test_what_a_name_passes_over_is_heard(ask_json):
 @pytest.mark.parametrize(
     ("sentence", "said"),
     [
-        ("qwen3 8b abliterated 4090", "qwen3 8b is a model, and abliterated behind it is no card, program, format"),
+        ("qwen3 8b abliterated 4090", "qwen3 8b is a model, and abliterated beside it is no card, program, format"),
         ("qwen3 8b 4090 5090", "says --gpu twice: 4090 and 5090 (cards of two kinds together: 4090 + 5090)"),
         ("qwen3 8b lora qlora 4090", "says --phase twice: lora and qlora"),
-        ("qwen3 8b vllm 4o90", "4o90 behind it is no card"),
-        ("qwen3 8b lora fast 4090", "fast behind it is no card"),
+        ("qwen3 8b vllm 4o90", "4o90 beside it is no card"),
+        ("qwen3 8b lora fast 4090", "fast beside it is no card"),
         ("on the with", "is not in this almanac"),
     ],
 )
@@ -88,3 +96,35 @@ def test_what_an_option_says_is_not_said_again(ask):
 def test_a_plan_is_asked_so_too(ask_json):
     told, same = ask_json("plan", "qwen3 8b lora 3090"), ask_json("plan", TEXT, "--phase", "lora", "--gpu", "rtx-3090")
     assert told.pop("heard") == "qwen3 8b lora 3090 is asked as qwen3 8b --phase lora --gpu 3090." and told == same
+
+
+def test_what_is_no_part_of_a_question_is_said(ask_json):
+    told = ask_json("fits", "qwen3 8b 4090 64gb ram")
+    assert "--gpu 4090." in told["heard"] and "64gb ram is no part of the question" in told["heard"]
+
+
+@pytest.mark.parametrize(
+    ("words", "options"),
+    [
+        ("3060 12gb", ["--gpu", "rtx-3060-12gb"]),
+        ("4090 for vision 4k", ["--gpu", "rtx-4090", "--for", "vision", "--context", "4096"]),
+        ("h100 sxm full fine-tuning", ["--gpu", "h100-sxm", "--for", "full"]),
+    ],
+)
+def test_what_fits_a_card_is_asked_in_words(ask_json, words, options):
+    told, same = ask_json("what", *words.split()), ask_json("what", *options)
+    assert told.pop("heard").startswith(f"{words} is asked as what fits --gpu ")
+    assert told == same
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("4090 please hello", "hello is no card"),
+        ("4090 5090", "says --gpu twice"),
+        ("4090 zero3", "--sharding zero3, which what is not asked"),
+    ],
+)
+def test_a_word_that_says_nothing_of_a_card_is_named(ask, words, said):
+    status, _, problem = ask("what", *words.split())
+    assert status == 2 and said in " ".join(problem.split())

@@ -1,0 +1,217 @@
+"""What words of a question say: each is what an option says (a card, a program, a phase, a format, a context, how many users …), or holds the sentence
+together."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from . import card_names, shared
+from .almanac import Almanac
+from .arguments import OBJECTIVES, PHASES, image_size, phase_of, tokens
+from .problems import Problem
+from .question import dtype_of, named_program
+
+LONGEST = 6  # words that say one thing together: "two rtx pro 6000 blackwell 96gb"
+# Words that hold a sentence together and say nothing by themselves. (A driver is what a card of its maker is counted with.)
+_BETWEEN = re.compile(
+    r"(?i)an?|and|at|be|can|cards?|cuda|do|does|each|enough|fits?|for|from|get|gpus?|have|how|i|if|in|into|is|it|locally|many|me|memory|metal|much|my|"
+    r"need(?:s|ed)?|of|on|one|our|per|please|require[ds]?|rocm|runs?|running|should|single|some|take|takes|that|the|there|this|to|train|training|us|use|"
+    r"uses|using|via|vram|want|we|what|will|with|work|would|you|your"
+)
+_CONTEXT = re.compile(
+    r"(?i)(?:(?:context|ctx)(?: of)? )?(\d[\d,_]*|\d+(?:\.\d+)?[km])(?: (?:context|ctx|tokens)){0,2}(?: (?:length|window))?"
+)
+_CONTEXT_SAID = re.compile(r"(?i)context|ctx|tokens|\d[km]\b")
+_USERS = re.compile(
+    r"(?i)(\d{1,7}) (?:concurrent )?(?:users?|people|requests|sequences)|batch(?: size)?(?: of)? (\d{1,7})"
+)
+_VERSION = re.compile(r"(?i)v?\d+(\.\d+)+\w*|b\d+")
+_CACHE = re.compile(r"(?i)kv(?: cache)?(?: in)? (\S+)|(\S+) kv(?: cache)?")
+# an option whose value is a number, and how people say it
+_COUNTED = {
+    "tensor_parallel": ("--tensor-parallel", re.compile(r"(?i)(?:tp|tensor[ -]parallel(?:ism)?)[ =]?(\d{1,4})")),
+    "pipeline_parallel": ("--pipeline-parallel", re.compile(r"(?i)(?:pp|pipeline[ -]parallel(?:ism)?)[ =]?(\d{1,4})")),
+    "rank": ("--rank", re.compile(r"(?i)(?:rank|r)(?: of |[ =])(\d{1,5})")),
+    "images": ("--images", re.compile(r"(?i)(\d{1,4}) (?:images?|pictures?|photos?)")),
+    "frames": ("--frames", re.compile(r"(?i)(\d{1,5}) frames?")),
+    "seconds": ("--seconds", re.compile(r"(?i)(\d{1,5}) (?:seconds?|s)(?: (?:of )?(?:audio|sound|speech|voice))?")),
+}
+_CHECKPOINTING = re.compile(r"(?i)(no |without )?(?:gradient |activation )?(?:re)?checkpointing|(no )recompute")
+_HOST = re.compile(r"(?i)(?:\d+ ?gi?b )(?:of )?(?:system |main |ddr\d )*ram|(?:\d+ ?gi?b )(?:main|system) memory")
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a word or several say: the option, its value, and the words of the command for it. `note` is of what no option asks."""
+
+    option: str
+    value: Any
+    flag: str = ""
+    note: str = ""
+
+
+def is_between(word: str) -> bool:
+    """Whether a word holds a sentence together and says nothing."""
+    return bool(_BETWEEN.fullmatch(_bare(word)))
+
+
+def said(almanac: Almanac, text: str) -> Said | None:
+    """What one word or several say; None where they say nothing."""
+    for reader in _READERS:
+        try:
+            if found := reader(almanac, text):
+                return found
+        except (Problem, argparse.ArgumentTypeError):
+            continue
+    return None
+
+
+def all_said(
+    almanac: Almanac, words: Sequence[str], also: Callable[[Almanac, str], Said | None] | None = None
+) -> tuple[list[Said], list[str]]:
+    """What words say, the longest that say one thing taken together, and those that say nothing. `also` hears what stands alone, where nothing else does."""
+    found, unheard, at = [], [], 0
+    while at < len(words):
+        for count in range(min(LONGEST, len(words) - at), 0, -1):
+            text = _bare(" ".join(words[at : at + count]))
+            heard = said(almanac, text) or (
+                also(almanac, text) if also and count == 1 and not is_between(text) else None
+            )
+            if text and heard:
+                found.append(heard)
+                at += count
+                break
+        else:
+            if (word := _bare(words[at])) and not is_between(word):
+                unheard.append(word)
+            at += 1
+    return found, unheard
+
+
+def _bare(text: str) -> str:
+    return text.strip(",;?!:")
+
+
+def named_phase(text: str) -> str | None:
+    """The phase that words of a sentence name; "full" and "serve" may be of a name, or of the sentence."""
+    if text.lower() in ("full", "serve", "serving", *OBJECTIVES):
+        return None
+    phase = phase_of(text)
+    return phase if phase in PHASES else None
+
+
+def _phase(_: Almanac, text: str) -> Said | None:
+    phase = named_phase(text)
+    return Said("phase", phase, f"--phase {phase}") if phase else None
+
+
+def _objective(_: Almanac, text: str) -> Said | None:
+    return Said("objective", text.lower(), f"--objective {text.lower()}") if text.lower() in OBJECTIVES else None
+
+
+def _context(_: Almanac, text: str) -> Said | None:
+    found = _CONTEXT.fullmatch(text)
+    if not found or not (_CONTEXT_SAID.search(text) or _is_round(text)):
+        return None
+    return Said("context", tokens(found[1]), f"--context {tokens(found[1])}")
+
+
+def _is_round(text: str) -> bool:
+    """Whether a bare number is a length: whole thousands or 1,024s, which no card is called."""
+    size = int(re.sub(r"\D", "", text) or 0)
+    return size >= 1000 and (size % 1000 == 0 or size % 1024 == 0)
+
+
+def _users(_: Almanac, text: str) -> Said | None:
+    found = _USERS.fullmatch(text)
+    count = int(found[1] or found[2]) if found else 0
+    return Said("users", count, f"--users {count}") if count else None
+
+
+def _counted(_: Almanac, text: str) -> Said | None:
+    for option, (flag, pattern) in _COUNTED.items():
+        if (found := pattern.fullmatch(text)) and int(found[1]):
+            return Said(option, int(found[1]), f"{flag} {int(found[1])}")
+    return None
+
+
+def _size(_: Almanac, text: str) -> Said | None:
+    size = image_size(text)
+    return Said("image_size", size, f"--image-size {size[0]}x{size[1]}")
+
+
+def _cache(almanac: Almanac, text: str) -> Said | None:
+    from .question import kv_dtype_of
+
+    found = _CACHE.fullmatch(text)
+    return Said("kv", kv := kv_dtype_of(almanac, found[1] or found[2]), f"--kv {kv}") if found else None
+
+
+def _sharding(_: Almanac, text: str) -> Said | None:
+    if text.lower() in ("tp",):  # (of a server, or a training's: with its number it is an option)
+        return None
+    shared.way_of(text)
+    return Said("sharding", text, f"--sharding {_quoted(text)}")
+
+
+def _checkpointing(_: Almanac, text: str) -> Said | None:
+    found = _CHECKPOINTING.fullmatch(text)
+    said = "none" if found and (found[1] or found[2]) else "full"
+    return Said("checkpointing", said, f"--checkpointing {said}") if found else None
+
+
+def _optimizer(almanac: Almanac, text: str) -> Said | None:
+    from .training_words import optimizer_of
+
+    found = optimizer_of(almanac, text.replace(" ", "-"))
+    return Said("optimizer", found, f"--optimizer {found}")
+
+
+def _host(_: Almanac, text: str) -> Said | None:
+    note = f"{text} is no part of the question: what the computer's own memory has to hold stands with the answer"
+    return Said("", None, note=note) if _HOST.fullmatch(text) else None
+
+
+def _format(almanac: Almanac, text: str) -> Said | None:
+    return Said("format", text, f"--format {dtype_of(almanac, text)}")
+
+
+def _program(almanac: Almanac, text: str) -> Said | None:
+    name, version = named_program(text)
+    if version and not _VERSION.fullmatch(re.split(r"[\s=@]+", text)[-1]):
+        return None
+    known = almanac.value("SELECT name IS NOT NULL FROM program_called($name)", {"name": name})
+    return Said("program", text, f"--program {_quoted(' '.join(filter(None, (name, version))))}") if known else None
+
+
+def _card(almanac: Almanac, text: str) -> Said | None:
+    name = re.sub(r"(?i)^an? ", "", text)
+    for each in card_names.unlike(name):
+        card_names.called(almanac, card_names.counted(each)[0])
+    return Said("gpu", name, f"--gpu {_quoted(name)}") if name else None
+
+
+def _quoted(text: str) -> str:
+    return f"'{text}'" if " " in text else text
+
+
+_READERS: tuple[Callable[[Almanac, str], Said | None], ...] = (
+    _host,
+    _card,
+    _phase,
+    _objective,
+    _context,
+    _users,
+    _counted,
+    _checkpointing,
+    _cache,
+    _sharding,
+    _program,
+    _format,
+    _optimizer,
+    _size,
+)
