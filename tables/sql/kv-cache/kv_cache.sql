@@ -19,7 +19,9 @@
 -- Latents with an index are kept as the row of latent_index says: packed with scales in 8 bits, index keys in 8 bits
 --   whatever the cache is in (vllm-latent-index: 53,940 bytes a token of GLM-5.3 on every rank, 61,464 of GLM-5).
 -- Where layers of all kinds share one pool of pages it is worked out in kv-cache/pool.sql.
--- Not covered: prefix sharing, grouped block sizes of hybrid models in vLLM, beam search.
+-- Where layers of each kind are grouped in one pool (shared_state_pages), groups are padded, and pages of hybrids are
+-- larger: kv-cache/shared_pages.sql.
+-- Not covered: prefix sharing, beam search.
 
 -- share of a layer's cache that one GPU holds
 CREATE OR REPLACE MACRO kv_share(layer, scenario) AS CASE
@@ -84,5 +86,6 @@ CREATE OR REPLACE MACRO kv_padding_bytes(model, scenario) AS try_cast(ceil(
         layer.layer_count * cached_bytes(layer, model, scenario) * kv_share(layer, scenario)
             * greatest(0, iif(layer.mechanism = 'cross', 0,
             reserved_tokens(layer, model, scenario) * cached_copies(layer, model, scenario)
-                - read_tokens(layer, scenario))))), 0)
+                * padded_layers(layer, scenario) - read_tokens(layer, scenario))))), 0)
+    + shared_page_bytes(model, scenario)
 ) AS BIGINT);
