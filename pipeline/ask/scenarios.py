@@ -9,6 +9,7 @@ from pipeline.book.passes import TOLD
 
 from .almanac import Almanac, Row
 from .question import INFERENCE, UNPACKED, Card, Model, Use
+from .works import held_of
 
 # Formats in which more cards, an 8-bit cache and smaller models are tried: the usual one of each engine.
 USUAL = ("gguf-q4_k_m", "gguf-mxfp4", "mxfp4", "awq-int4", "bf16")
@@ -86,6 +87,8 @@ def scenario_of(model: Model, use: Use, dtype: str | None, engine: str | None, c
 
 _FORMATS_OF = {"mlx-vlm": "mlx-lm"}  # engines that are the usual one of no format, and whose formats they run
 
+_CONVERTED = ("gguf-", "mlx-")  # formats that a person makes of a model's files
+
 Format = tuple[str | None, str | None]
 
 
@@ -97,8 +100,11 @@ def formats_of(almanac: Almanac, model: Model, card: Card, use: Use, *, every: b
         {"phase": use.phase_id},
     )
     own: dict[str, str | None] = {}
+    bits: dict[str, float | None] = {}
     if not use.is_training:  # a training's engine is not that of its format
-        own = {row["dtype_id"]: row["engine_id"] for row in almanac.rows("SELECT dtype_id, engine_id FROM dtype")}
+        formats = almanac.rows("SELECT dtype_id, engine_id, bits_per_weight FROM dtype")
+        own = {row["dtype_id"]: row["engine_id"] for row in formats}
+        bits = {row["dtype_id"]: row["bits_per_weight"] for row in formats}
     known = {
         (dtype, engine or own.get(dtype)): None
         for row in sets
@@ -131,9 +137,31 @@ def formats_of(almanac: Almanac, model: Model, card: Card, use: Use, *, every: b
         # what is published in these few bits is not packed again, but for MLX, which has no other way
         told = [one for one in known if one[0] in native] or [one for one in known if one[0].startswith("mlx-")]
         return told or [(str(stored), use.engine_id)]
+    if model.files_engine is None and is_packed(stored, bits):
+        known = _without_packing(known, (str(stored), own.get(str(stored))), bits, held_of(almanac, model))
     left = {"stored", *_ROUND, *pasted.GGUF_OF, *pasted.GGUF_OF.values()}
     # (of a program that has none of them here each is told with its reason)
     return [one for one in known if one[0] not in left and _is_here(one, card)] or list(known)
+
+
+def is_packed(stored: str | None, bits: dict[str, float | None]) -> bool:
+    """Whether that is a format of fewer than 16 bits that servers load as it is: no training asks (`bits` are of inference alone), and what MLX
+    packs is loaded by nothing else."""
+    return stored is not None and not stored.startswith("mlx-") and (bits.get(stored) or 16) < 16
+
+
+def _without_packing(known: dict[Format, None], published: Format, bits: dict[str, float | None], held: set[str]) -> dict[Format, None]:
+    """Of a model that is published packed: the format that it is published in, the first, and those that a repository of it is in; llama.cpp
+    and MLX convert the files, in which more bits than they have say no more."""
+    stored, _engine = published
+    most = int(bits[stored] or 0)
+    kept = [
+        one
+        for one in known
+        if one[0] in held or (one[0].startswith(_CONVERTED) and int(bits[one[0]] or 0) <= most)
+    ]
+    served = [one for one in known if not one[0].startswith(_CONVERTED)]  # (a program that converts does not load them)
+    return dict.fromkeys([published, *kept] if served else kept)
 
 
 def unpacks(stored: str | None, use: Use) -> bool:
@@ -173,13 +201,21 @@ def _is_here(one: tuple[str, str | None], card: Card) -> bool:
     return card.vendor == "apple" or not (one[0].startswith("mlx-") or one[1] in ("mlx-lm", "mlx-vlm"))
 
 
-def in_order(rows: list[Row], main: list[Format]) -> list[Row]:
-    """The largest weights first, which is the best quality; what is not known last."""
+def packed_in(model: Model, use: Use) -> str | None:
+    """The format of few bits that a model is published in and asked about as it is."""
+    stored = model.row["stored_format"]
+    return None if use.is_training or stored in _WHOLE else stored
+
+
+def in_order(rows: list[Row], main: list[Format], published: str | None = None) -> list[Row]:
+    """The largest weights first, which is the best quality, but for the format that a model is published in, of which all others are made;
+    what is not known last."""
     place = {dtype: k for k, (dtype, _engine) in enumerate(main)}
     return sorted(
         rows,
         key=lambda r: (
             r["verdict"] is None,
+            r["dtype_id"] != published,
             -(r["weights_bytes"] or 0),
             place.get(r["dtype_id"], 99),
             r["engine_id"] or "",
