@@ -94,7 +94,9 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
     published = packed_in(model, use)
     # on one card where it fits there, else on all that there are
     count = next((n for n in counts if best_of(by_count[n])[0] == "fits"), counts[-1])
-    told = [row | {"engine_setting": said_setting(row, card, use)} for row in in_order(by_count[count], main, published)]
+    told = [
+        row | {"engine_setting": said_setting(row, card, use)} for row in in_order(by_count[count], main, published)
+    ]
     if use.phase_id == "qlora":
         told.sort(key=lambda row: row["dtype_id"] != "nf4")  # which is what people mean by it
     verdict, best = best_of(told)

@@ -87,8 +87,6 @@ def scenario_of(model: Model, use: Use, dtype: str | None, engine: str | None, c
 
 _FORMATS_OF = {"mlx-vlm": "mlx-lm"}  # engines that are the usual one of no format, and whose formats they run
 
-_CONVERTED = ("gguf-", "mlx-")  # formats that a person makes of a model's files
-
 Format = tuple[str | None, str | None]
 
 
@@ -100,7 +98,7 @@ def formats_of(almanac: Almanac, model: Model, card: Card, use: Use, *, every: b
         {"phase": use.phase_id},
     )
     own: dict[str, str | None] = {}
-    bits: dict[str, float | None] = {}
+    bits: dict[str, float | None] = {}  # (of inference: a training unpacks, or says why not)
     if not use.is_training:  # a training's engine is not that of its format
         formats = almanac.rows("SELECT dtype_id, engine_id, bits_per_weight FROM dtype")
         own = {row["dtype_id"]: row["engine_id"] for row in formats}
@@ -137,31 +135,15 @@ def formats_of(almanac: Almanac, model: Model, card: Card, use: Use, *, every: b
         # what is published in these few bits is not packed again, but for MLX, which has no other way
         told = [one for one in known if one[0] in native] or [one for one in known if one[0].startswith("mlx-")]
         return told or [(str(stored), use.engine_id)]
-    if model.files_engine is None and is_packed(stored, bits):
-        known = _without_packing(known, (str(stored), own.get(str(stored))), bits, held_of(almanac, model))
+    if model.files_engine is None and pasted.is_packed(stored, bits):
+        told = pasted.told_of_packed(str(stored), bits, held_of(almanac, model))
+        # (a program that converts does not load them as they are)
+        is_loaded = any(not str(one[0]).startswith(pasted.CONVERTED) for one in known)
+        published = {(stored, own.get(str(stored))): None} if is_loaded else {}
+        known = published | {one: None for one in known if one[0] in told}
     left = {"stored", *_ROUND, *pasted.GGUF_OF, *pasted.GGUF_OF.values()}
     # (of a program that has none of them here each is told with its reason)
     return [one for one in known if one[0] not in left and _is_here(one, card)] or list(known)
-
-
-def is_packed(stored: str | None, bits: dict[str, float | None]) -> bool:
-    """Whether that is a format of fewer than 16 bits that servers load as it is: no training asks (`bits` are of inference alone), and what MLX
-    packs is loaded by nothing else."""
-    return stored is not None and not stored.startswith("mlx-") and (bits.get(stored) or 16) < 16
-
-
-def _without_packing(known: dict[Format, None], published: Format, bits: dict[str, float | None], held: set[str]) -> dict[Format, None]:
-    """Of a model that is published packed: the format that it is published in, the first, and those that a repository of it is in; llama.cpp
-    and MLX convert the files, in which more bits than they have say no more."""
-    stored, _engine = published
-    most = int(bits[stored] or 0)
-    kept = [
-        one
-        for one in known
-        if one[0] in held or (one[0].startswith(_CONVERTED) and int(bits[one[0]] or 0) <= most)
-    ]
-    served = [one for one in known if not one[0].startswith(_CONVERTED)]  # (a program that converts does not load them)
-    return dict.fromkeys([published, *kept] if served else kept)
 
 
 def unpacks(stored: str | None, use: Use) -> bool:
