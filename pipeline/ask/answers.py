@@ -38,7 +38,7 @@ from .scenarios import (
     unpacks,
     use_told,
 )
-from .settings import CARDS, counted_of, read_by_itself, said_setting, settings_of
+from .settings import CARDS, counted_of, is_startable, read_by_itself, said_setting, settings_of
 
 STATUS = {"fits": FITS, "tight": DOES_NOT, "no": DOES_NOT, None: UNKNOWN}
 WEIGHTS_ALONE = "SELECT weights_bytes FROM weight WHERE model_id = $id AND dtype_id = 'bf16'"
@@ -95,7 +95,8 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
     # on one card where it fits there, else on all that there are
     count = next((n for n in counts if best_of(by_count[n])[0] == "fits"), counts[-1])
     told = [
-        row | {"engine_setting": said_setting(row, card, use)} for row in in_order(by_count[count], main, published)
+        row | {"engine_setting": said_setting(row, card, use), "share_is_free": is_startable(row, card)}
+        for row in in_order(by_count[count], main, published)
     ]
     if use.phase_id == "qlora":
         told.sort(key=lambda row: row["dtype_id"] != "nf4")  # which is what people mean by it
@@ -157,7 +158,8 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
         answer["helps"] = [*_of_its_name(almanac, model, card, use, asked), *answer["helps"]]
     # (commands share cards by tensor parallelism alone, and say no share: the settings do)
     if verdict == "fits" and not use.is_training and not (is_divided or use.share or use.max_num_seqs):
-        served = in_order([row for row in served if row["gpu_count"] == count], main, published)
+        served = [row | {"share_is_free": is_startable(row, card)} for row in served if row["gpu_count"] == count]
+        served = in_order(served, main, published)
         whole = [
             row for row in told if row["engine_id"] not in CARDS or (row.get("pipeline_parallel") or 1) == 1
         ] + served

@@ -43,6 +43,7 @@ class Card:
     free_bytes: int | None = (
         None  # less than that, where something else holds a part; all there is to know of an unknown card
     )
+    whole_bytes: int | None = None  # all of it, of which servers take their share
     count: int = 1
     is_count_said: bool = False
     notes: tuple[str, ...] = ()  # what a person should know of it

@@ -173,10 +173,25 @@ def test_a_share_of_the_card_is_what_a_server_may_take(ask_json, macro):
     said = ("fits", TEXT, "--gpu", "rtx-4090", "--program", "vllm", "--format", "bf16", "--context", 2048)
     whole, part = ask_json(*said), ask_json(*said, "--gpu-memory-utilization", 0.8, "--max-num-seqs", 32)
     (card,) = macro("FROM gpu WHERE gpu_id = 'rtx-4090'")
-    assert part["best"]["capacity_bytes"] == int(0.8 * card["capacity_bytes"])
+    assert part["best"]["capacity_bytes"] == int(0.8 * card["whole_bytes"])
     assert part["best"]["max_context_tokens"] < whole["best"]["max_context_tokens"]
     setting = part["settings"][0]["setting"]
     assert "--gpu-memory-utilization 0.8 " in setting and setting.endswith("--max-num-seqs 32") and not part["commands"]
+
+
+def test_a_share_is_of_the_whole_card_and_no_more_than_is_free(ask, ask_json, macro):
+    """It was of what a process gets: on GB10 0.7 of 101.2 GiB, where vLLM takes 0.7 of 121.7."""
+    said = ("fits", TEXT, "--gpu", "gb10", "--program", "vllm", "--format", "bf16", "--context", 2048, "--share")
+    (card,) = macro("FROM gpu WHERE gpu_id = 'gb10'")
+    part = ask_json(*said, 0.7)
+    assert part["best"]["capacity_bytes"] == int(0.7 * card["whole_bytes"]) > 0.7 * card["capacity_bytes"]
+    assert "--gpu-memory-utilization 0.7 " in part["settings"][0]["setting"] + " "
+    status, _, why = ask(*said, 0.95)
+    assert (
+        status == 2
+        and "vLLM does not start where so much is not free" in why
+        and "0.82 at most" in " ".join(why.split())
+    )
 
 
 def test_what_is_chosen_of_a_training_can_be_said(ask, ask_json, macro):

@@ -121,6 +121,12 @@ SELECT gpu.gpu_id, {
 } AS card
 FROM gpu CROSS JOIN constants_row;
 
+-- The same of a card of which other programs hold a part.
+CREATE OR REPLACE MACRO card_with(card, capacity_bytes) AS {
+    'capacity_bytes': capacity_bytes, 'whole_bytes': card.whole_bytes, 'vllm_requests': card.vllm_requests,
+    'vllm_read_tokens': card.vllm_read_tokens, 'sglang_reserve_mib': card.sglang_reserve_mib
+};
+
 -- What it gives weights, caches and states together by itself, beside its context and the communication buffers.
 CREATE OR REPLACE MACRO static_bytes(footprint, capacity, reserve_mib, communication, constants) AS
     (capacity - sglang_reserve_bytes(reserve_mib, footprint.gpu_count, constants))
