@@ -147,7 +147,8 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
         if unpacks(stored := model.row["stored_format"], use) and best["dtype_id"] != stored:
             answer["unpacked_from"] = stored
     if not use.is_training and (counted := counted_of(almanac, use.engine_id)):
-        own = read_by_itself(almanac, card)
+        own = None if use.batched_tokens else read_by_itself(almanac, card)
+        counted |= {"batched_tokens": use.batched_tokens} if use.batched_tokens else {}
         answer["counted"] = counted | ({"own_batched_tokens": own} if own and own < counted["batched_tokens"] else {})
     is_served = verdict in ("fits", "tight") and not use.is_training
     if is_served and best and (otherwise := held_otherwise(almanac, model, best["dtype_id"])):

@@ -76,6 +76,7 @@ def scenario_of(model: Model, use: Use, dtype: str | None, engine: str | None, c
         "offload": use.offload,
         "tensor_parallel": use.tensor_parallel,
         "pipeline_parallel": use.pipeline_parallel,
+        "batched_tokens": use.batched_tokens,
         "checkpointing": use.checkpointing,
         "optimizer_id": use.optimizer_id,
         "images": use.images,
