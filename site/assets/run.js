@@ -76,7 +76,8 @@ export class Run {
   }
 }
 
-const name = (dtype) => (dtype.startsWith("gguf-") ? dtype.slice(5).toUpperCase() : dtype);
+const published = document.querySelector("article.model")?.dataset.held;
+const name = (dtype) => (dtype === "stored" && published ? published : dtype.startsWith("gguf-") ? dtype.slice(5).toUpperCase() : dtype);
 // The share of the card that a server has to be given: what is needed with its margin, and not less than what it takes by itself.
 function share(world, { along: { at, totals, band } }, context, gpu) {
   const high = Math.max(0, at.findIndex((place) => place >= context));

@@ -233,7 +233,7 @@ class ModelPages:
             has_totals=self._has_totals(number),
             badge=f"{api.ROOT}/badges/{badges.memory(*self.badge(number))[0]}.svg",
             told=self.is_told(number),
-            told_formats=self.told(number),
+            told_formats=self.told(number) and {s.dtype_id for s in inference},
             is_organised=self.sizes[self.paths[model["model_id"]].partition("/")[0]] >= paths.LISTED,
             gpus=book.common,
             ld=Markup(self.headlines.described(number)),
