@@ -119,7 +119,8 @@ CREATE OR REPLACE MACRO profiled_tower_tokens(tower, model, scenario, constants)
     END;
 
 CREATE OR REPLACE MACRO encoder_cache_bytes(tower, model, scenario, constants) AS
-    coalesce(try_cast(ceil(scenario.compute_bytes * profiled_images(model, scenario, constants) * model.largest_image_tokens
+    coalesce(try_cast(ceil(scenario.compute_bytes * profiled_images(model, scenario, constants)
+        * model.largest_image_tokens
         * (model.hidden_size + tower.kept_elements * greatest(tower.merged_tokens, 1))) AS BIGINT), 0);
 
 CREATE OR REPLACE MACRO profiled_tower_bytes(tower, model, scenario, constants) AS
