@@ -54,9 +54,8 @@ def said_setting(row: Row, card: Card, use: Use | None = None) -> str | None:
         # (beyond what it is told it does not start)
         most = min(most, int(words[words.index(REQUESTS) + 1])) if REQUESTS in words else most
         words = [*_without(REQUESTS, words), REQUESTS, str(most)]
-    is_taken = (
-        card.free_bytes is not None and not row["share_is_free"]
-    )  # by something else, of which the almanac says nothing
+    # (an older almanac tells no share of what something else leaves free)
+    is_taken = card.free_bytes is not None and not row["share_is_free"] and SHARE not in words
     if row["engine_id"].startswith("vllm") and (share or is_taken):
         words = [SHARE, f"{share:g}" if share else _share_of(row, card), *_without(SHARE, words)]
     return " ".join(filter(None, words)) or None

@@ -59,7 +59,6 @@ def test_the_share_of_a_card_that_others_hold_a_part_of_is_of_the_whole_card(ask
     assert told.split()[:3] == ["--max-model-len", "2048", "--gpu-memory-utilization"]
     share = float(told.split()[3])
     assert best["total_bytes"] <= share * card["whole_bytes"] <= 20 * 2**30
-    assert share * card["whole_bytes"] < best["total_bytes"] * (1 + best["error_band"]) + 0.011 * card["whole_bytes"]
 
 
 def test_of_memory_that_a_system_shares_the_share_is_of_all_of_it(ask_json, macro):
