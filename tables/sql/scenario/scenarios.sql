@@ -109,6 +109,10 @@ CREATE OR REPLACE MACRO in_training(asked, value) AS iif(asked.is_inference, NUL
 CREATE OR REPLACE MACRO tokens_beyond_window_of(scenario, run, constants) AS run.tokens_beyond_window
     + coalesce(scenario.batched_tokens * (scenario.pipeline_parallel + 1) - constants.vllm_batched_tokens, 0);
 
+-- Gradients that stand from one step to the next, or while others are worked out.
+CREATE OR REPLACE MACRO has_standing_gradients(scenario, run, rule) AS run.keeps_gradients
+    OR coalesce(rule.keeps_gradients, false) OR scenario.gradient_accumulation > 1 OR scenario.pipeline_parallel > 1;
+
 -- Bytes of an element that is computed with, and of a trained parameter.
 CREATE OR REPLACE MACRO computed_bytes_each(scenario) AS
     iif(scenario.dtype_id = 'fp32' AND coalesce(scenario.precision, 'pure') <> 'amp'
@@ -325,15 +329,14 @@ resolved AS (
         run.encoder_reason, run.inference_error_band, run.training_error_band, run.unknown_reason AS engine_reason,
         run.gradient_bytes AS engine_gradient_bytes, kernel.unpacked_bytes_each AS kernel_unpacked_bytes,
         kernel.block_tensors AS kernel_block_tensors, run.ways,
-        run.keeps_gradients OR coalesce(rule.keeps_gradients, false) OR scenario.gradient_accumulation > 1 OR
-            scenario.pipeline_parallel > 1 AS has_standing_gradients, iif(stepping.steps_in_backward, 4 *
-            stepping.step_largest_fp32_copies, 0) AS stepping_bytes_each, answers_for(model, scenario, run) AS
-            holds_for, has_adapted_experts(model, scenario) AS has_adapted_experts, constants.loss_chunks,
-            constants.unsloth_chunk_logits, constants.unsloth_chunk_rows_least, constants.unsloth_chunk_rows_most,
-            constants.unsloth_input_bytes_least, constants.unsloth_inputs_on_card, constants.flex_mask_bytes_each,
-            constants.trl_tile_tokens, constants.trl_tile_columns, constants.trl_chunk_tokens,
-            constants.trl_block_tokens, iif(model.tower.reader = 'cross-attention', scenario.tower_tokens,
-            scenario.context_tokens) AS cross_tokens,
+        has_standing_gradients(scenario, run, rule) AS has_standing_gradients,
+        iif(stepping.steps_in_backward, 4 * stepping.step_largest_fp32_copies, 0) AS stepping_bytes_each,
+        answers_for(model, scenario, run) AS holds_for, has_adapted_experts(model, scenario) AS has_adapted_experts,
+        constants.loss_chunks, constants.unsloth_chunk_logits, constants.unsloth_chunk_rows_least,
+        constants.unsloth_chunk_rows_most, constants.unsloth_input_bytes_least, constants.unsloth_inputs_on_card,
+        constants.flex_mask_bytes_each, constants.trl_tile_tokens, constants.trl_tile_columns,
+        constants.trl_chunk_tokens, constants.trl_block_tokens,
+        iif(model.tower.reader = 'cross-attention', scenario.tower_tokens, scenario.context_tokens) AS cross_tokens,
         input_reason(model, scenario, engine_image_tokens(model.tower, scenario, run),
             scenario.prompt_sound_tokens, run) AS input_reason
     FROM (SELECT counted AS scenario FROM counted)
