@@ -75,13 +75,9 @@ def _without(flag: str, words: list[str]) -> list[str]:
 
 
 def _share_of(row: Row, card: Card) -> str:
-    """The share of the whole card that is what the scenario needs, with as much of its error margin as leaves half of the rest free; no more
-    than is free."""
     if not card.whole_bytes:  # an amount of memory of a card that nobody named
         return UNKNOWN_SHARE
-    total, usable = row["total_bytes"], card.usable_bytes
-    held = max(total, min(total * (1 + row["error_band"]), (total + usable) / 2))
-    return f"{min(math.ceil(100 * held / card.whole_bytes), math.floor(100 * usable / card.whole_bytes)) / 100:.2f}"
+    return f"{math.ceil(100 * row['total_bytes'] / card.whole_bytes) / 100:.2f}"
 
 
 def most_share(almanac: Almanac, card: Card) -> float:
