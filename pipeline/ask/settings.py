@@ -83,8 +83,9 @@ def _share_of(row: Row, card: Card) -> str:
 def most_share(almanac: Almanac, card: Card) -> float:
     """The most of the whole card that vLLM may be given: more than is free when it starts it refuses, and what stands outside of its share by
     then is taken (share_most of the almanac)."""
-    names = ["process_context_bytes"] + ["vllm_non_torch_parallel_bytes"] * (card.count > 1)
-    names += ["vllm_non_torch_parallel_spread_bytes"] * (card.count >= SPREAD)
+    among = ("vllm_non_torch_parallel_bytes",) if card.count > 1 else ()
+    spread = ("vllm_non_torch_parallel_spread_bytes",) if card.count >= SPREAD else ()
+    names = ["process_context_bytes", *among, *spread]
     apart = almanac.value("SELECT sum(value) FROM constant WHERE list_contains($names, constant_id)", {"names": names})
     return math.floor(100 * (card.usable_bytes - (apart or 0)) / (card.whole_bytes or card.usable_bytes)) / 100
 
