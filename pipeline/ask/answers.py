@@ -30,6 +30,7 @@ from .scenarios import (
     counted_pass,
     formats_of,
     in_order,
+    packed_in,
     packings_of,
     scenario_of,
     sees,
@@ -37,7 +38,7 @@ from .scenarios import (
     unpacks,
     use_told,
 )
-from .settings import CARDS, counted_of, read_by_itself, said_setting, settings_of
+from .settings import CARDS, counted_of, is_startable, read_by_itself, said_setting, settings_of
 
 STATUS = {"fits": FITS, "tight": DOES_NOT, "no": DOES_NOT, None: UNKNOWN}
 WEIGHTS_ALONE = "SELECT weights_bytes FROM weight WHERE model_id = $id AND dtype_id = 'bf16'"
@@ -90,9 +91,13 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
     kv = use.kv_dtype_id or (own[0]["kv_dtype_id"] if use.is_training else None)
     plain = [row for row in own if (kv is None and row["kv_dtype_id"] != SMALL_CACHE) or row["kv_dtype_id"] == kv]
     by_count = {n: [row for row in plain if row["gpu_count"] == n] for n in counts}
+    published = packed_in(model, use)
     # on one card where it fits there, else on all that there are
     count = next((n for n in counts if best_of(by_count[n])[0] == "fits"), counts[-1])
-    told = [row | {"engine_setting": said_setting(row, card, use)} for row in in_order(by_count[count], main)]
+    told = [
+        row | {"engine_setting": said_setting(row, card, use), "share_is_free": is_startable(row, card)}
+        for row in in_order(by_count[count], main, published)
+    ]
     if use.phase_id == "qlora":
         told.sort(key=lambda row: row["dtype_id"] != "nf4")  # which is what people mean by it
     verdict, best = best_of(told)
@@ -142,7 +147,8 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
         if unpacks(stored := model.row["stored_format"], use) and best["dtype_id"] != stored:
             answer["unpacked_from"] = stored
     if not use.is_training and (counted := counted_of(almanac, use.engine_id)):
-        own = read_by_itself(almanac, card)
+        own = None if use.batched_tokens else read_by_itself(almanac, card)
+        counted |= {"batched_tokens": use.batched_tokens} if use.batched_tokens else {}
         answer["counted"] = counted | ({"own_batched_tokens": own} if own and own < counted["batched_tokens"] else {})
     is_served = verdict in ("fits", "tight") and not use.is_training
     if is_served and best and (otherwise := held_otherwise(almanac, model, best["dtype_id"])):
@@ -153,7 +159,8 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
         answer["helps"] = [*_of_its_name(almanac, model, card, use, asked), *answer["helps"]]
     # (commands share cards by tensor parallelism alone, and say no share: the settings do)
     if verdict == "fits" and not use.is_training and not (is_divided or use.share or use.max_num_seqs):
-        served = in_order([row for row in served if row["gpu_count"] == count], main)
+        served = [row | {"share_is_free": is_startable(row, card)} for row in served if row["gpu_count"] == count]
+        served = in_order(served, main, published)
         whole = [
             row for row in told if row["engine_id"] not in CARDS or (row.get("pipeline_parallel") or 1) == 1
         ] + served

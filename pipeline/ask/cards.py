@@ -42,9 +42,11 @@ def of_larger(almanac: Almanac, card: Card) -> list[Card]:
 
 
 def _card(row: dict[str, Any], count: int | None = None) -> Card:
+    # (a file from before there was such a column has none)
     return Card(
-        row["gpu_id"], visible(row["name"]), row["vendor"], row["capacity_bytes"], None, count or 1, count is not None
-    )
+        row["gpu_id"], visible(row["name"]), row["vendor"], row["capacity_bytes"],
+        whole_bytes=row.get("whole_bytes") or row["capacity_bytes"], count=count or 1, is_count_said=count is not None,
+    )  # fmt: skip
 
 
 def free_card(card: Card | None, free_bytes: int, said: str, count: int | None = None) -> Card:
@@ -54,7 +56,7 @@ def free_card(card: Card | None, free_bytes: int, said: str, count: int | None =
         note = "No card was named: whether one runs a format is not asked."
         many = f"{count} × " if count and count > 1 else ""
         name = f"{many}{free_bytes / 2**30:.1f} GiB{how}"
-        return Card(None, name, None, None, free_bytes, count or 1, count is not None, (note,))
+        return Card(None, name, free_bytes=free_bytes, count=count or 1, is_count_said=count is not None, notes=(note,))
     if free_bytes > (card.capacity_bytes or 0):
         many = f"{card.count}x" if card.count > 1 else ""
         note = (
@@ -100,7 +102,7 @@ def _of_machine(almanac: Almanac, one: Any, *, is_empty: bool) -> Card:
         # of a card that nobody described its memory is all there is
         size = one.total_bytes if is_empty or one.free_bytes is None else min(one.free_bytes, one.total_bytes)
         note = f"{name} is not in the almanac: its memory is taken as its driver tells it, and whether it runs a format is not asked."
-        return Card(None, name, None, None, size, notes=(note,) if size else ())
+        return Card(None, name, free_bytes=size, notes=(note,) if size else ())
     (row,) = almanac.rows("FROM gpu WHERE gpu_id = $id", {"id": gpu_id})
     card = _card(row)
     if is_empty or one.free_bytes is None or one.free_bytes >= card.usable_bytes:

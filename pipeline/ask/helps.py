@@ -12,6 +12,7 @@ from .almanac import Almanac, Row
 from .question import Card, Model, Use
 from .scenarios import SMALL_CACHE, USUAL, told_of, verdict_of
 from .training_helps import easier_of
+from .works import same_of
 
 SIBLINGS, OTHERS = 4, 2
 _UNREAD = "No source here says what its files are in: in 16 bits they take this, in fewer less."
@@ -106,7 +107,7 @@ def commands_of(
     none that runs text alone: what is converted for one question is the text, and a pipeline that generates text takes no image."""
     if model.row["pipeline_tag"] not in pasted.TALKING or not pasted.SAFE.fullmatch(model.model_id):
         return []
-    same = _same(almanac, model)
+    same = same_of(almanac, model)
     weights = _weights(almanac, model, [row["model_id"] for row in same])
     named = ((row["model_id"], row["stored_format"]) for row in same)
     held_by = pasted.repositories(named, model.model_id, weights)
@@ -166,7 +167,7 @@ def commands_of(
 def held_otherwise(almanac: Almanac, model: Model, dtype_id: str) -> dict[str, Any]:
     """Where no repository holds the format as it is counted: those that hold it otherwise, with what their weights take (None: not known), the
     most downloaded first; empty where there is none."""
-    same = _same(almanac, model)
+    same = same_of(almanac, model)
     weights = _weights(almanac, model, [row["model_id"] for row in same])
     named = [row["model_id"] for row in same if pasted.kind(row["model_id"], row["stored_format"]) == dtype_id]
     others = [name for name in named if not pasted.is_counted(name, dtype_id, model.model_id, weights)]
@@ -174,23 +175,6 @@ def held_otherwise(almanac: Almanac, model: Model, dtype_id: str) -> dict[str, A
         return {}
     rows = [{"model": visible(name), "weights_bytes": weights.get((name, dtype_id))} for name in others[:OTHERS]]
     return {"dtype_id": dtype_id, "weights_bytes": weights.get((model.model_id, dtype_id)), "repositories": rows}
-
-
-def _same(almanac: Almanac, model: Model) -> list[Row]:
-    """The repositories that hold a model, by their names, with the format that their files tell: its own first, then the most downloaded."""
-    same = almanac.rows(
-        """
-        SELECT other.model_id, model.stored_format FROM work AS own JOIN work AS other ON other.plain_name = own.plain_name
-        JOIN model ON model.model_id = other.model_id JOIN model AS self ON self.model_id = own.model_id
-        WHERE own.model_id = $id AND (self.family IS NULL OR model.family IS NULL OR model.family = self.family)
-        ORDER BY other.model_id <> $id, model.downloads_30d DESC NULLS LAST, other.model_id
-        """,
-        {"id": model.model_id},
-    ) or [{"model_id": model.model_id, "stored_format": model.row["stored_format"]}]
-    # its own files before those of others, in the format that their name tells
-    if model.repository or (model.is_itself and model.dtype_id):
-        same = [{"model_id": model.repository or model.model_id, "stored_format": model.dtype_id}, *same]
-    return same
 
 
 def _weights(almanac: Almanac, model: Model, names: list[str]) -> dict[tuple[str, str], int | None]:

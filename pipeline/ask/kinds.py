@@ -119,7 +119,7 @@ def fits(almanac: Almanac, said: Said) -> Answer:
     from . import answers, contexts, own, question, sound_words, sounds, words
 
     asked, model, use = said.asked, said.model, said.use
-    card = _divided(_asked_card(almanac, asked), use)
+    card = _divided(almanac, _asked_card(almanac, asked), use)
     told = None
     if said.adapter:
         card, told = own.with_adapter(almanac, model, card, use, said.adapter)
@@ -172,9 +172,10 @@ def _asked_card(almanac: Almanac, asked: argparse.Namespace) -> Card:
     return card or machine_card(almanac, is_empty=asked.empty)
 
 
-def _divided(card: Card, use: Use) -> Card:
+def _divided(almanac: Almanac, card: Card, use: Use) -> Card:
     """The cards as they are divided, and the share of each that may be taken."""
     from . import shared
+    from .settings import most_share
 
     if use.tensor_parallel or use.pipeline_parallel:
         if card.gpu_id is None:
@@ -185,8 +186,15 @@ def _divided(card: Card, use: Use) -> Card:
     if use.share:
         if not card.capacity_bytes:
             raise Wrong("--share is of a whole card that the almanac holds: --gpu rtx-4090")
-        free, note = int(use.share * card.capacity_bytes), f"vLLM may take {use.share:g} of the card (--share)."
-        card = replace(card, free_bytes=min(free, card.usable_bytes), notes=(*card.notes, note))
+        whole = card.whole_bytes or card.capacity_bytes
+        most = most_share(almanac, card)
+        if use.share > most:
+            raise Wrong(
+                f"--share {use.share:g} is {use.share * whole / 2**30:.1f} GiB, and vLLM does not start where so much is not free: of "
+                f"{whole / 2**30:.1f} GiB a program gets {card.usable_bytes / 2**30:.1f} here, which leave a share of {most:.2f} at most"
+            )
+        note = f"vLLM may take {use.share:g} of the card's {whole / 2**30:.1f} GiB (--share)."
+        card = replace(card, free_bytes=int(use.share * whole), notes=(*card.notes, note))
     return card
 
 

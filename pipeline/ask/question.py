@@ -43,6 +43,7 @@ class Card:
     free_bytes: int | None = (
         None  # less than that, where something else holds a part; all there is to know of an unknown card
     )
+    whole_bytes: int | None = None  # all of it, of which servers take their share
     count: int = 1
     is_count_said: bool = False
     notes: tuple[str, ...] = ()  # what a person should know of it
@@ -79,6 +80,7 @@ class Use:
     optimizer_id: str | None = None
     share: float | None = None  # of the card, that vLLM may take
     max_num_seqs: int | None = None  # requests that it runs at once
+    batched_tokens: int | None = None  # that it reads in a step
     is_in_own_format: bool = False  # whether that trains in a format of its own, which nobody asked to be another
     images: int | None = None  # in each prompt
     image_width: int | None = None
@@ -94,7 +96,7 @@ class Use:
     def is_plain(self) -> bool:
         """Whether it says nothing that few ask for: the formulas are shorter then."""
         said = (self.lora_rank, self.lora_targets, self.adapter, self.program, self.sharding, self.offload)
-        said += (self.tensor_parallel, self.pipeline_parallel)
+        said += (self.tensor_parallel, self.pipeline_parallel, self.batched_tokens)
         return self.is_usual and all(one is None for one in said)
 
     @property

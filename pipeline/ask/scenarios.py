@@ -9,6 +9,7 @@ from pipeline.book.passes import TOLD
 
 from .almanac import Almanac, Row
 from .question import INFERENCE, UNPACKED, Card, Model, Use
+from .works import held_of
 
 # Formats in which more cards, an 8-bit cache and smaller models are tried: the usual one of each engine.
 USUAL = ("gguf-q4_k_m", "gguf-mxfp4", "mxfp4", "awq-int4", "bf16")
@@ -75,6 +76,7 @@ def scenario_of(model: Model, use: Use, dtype: str | None, engine: str | None, c
         "offload": use.offload,
         "tensor_parallel": use.tensor_parallel,
         "pipeline_parallel": use.pipeline_parallel,
+        "batched_tokens": use.batched_tokens,
         "checkpointing": use.checkpointing,
         "optimizer_id": use.optimizer_id,
         "images": use.images,
@@ -97,8 +99,11 @@ def formats_of(almanac: Almanac, model: Model, card: Card, use: Use, *, every: b
         {"phase": use.phase_id},
     )
     own: dict[str, str | None] = {}
+    bits: dict[str, float | None] = {}  # (of inference: a training unpacks, or says why not)
     if not use.is_training:  # a training's engine is not that of its format
-        own = {row["dtype_id"]: row["engine_id"] for row in almanac.rows("SELECT dtype_id, engine_id FROM dtype")}
+        formats = almanac.rows("SELECT dtype_id, engine_id, bits_per_weight FROM dtype")
+        own = {row["dtype_id"]: row["engine_id"] for row in formats}
+        bits = {row["dtype_id"]: row["bits_per_weight"] for row in formats}
     known = {
         (dtype, engine or own.get(dtype)): None
         for row in sets
@@ -131,6 +136,12 @@ def formats_of(almanac: Almanac, model: Model, card: Card, use: Use, *, every: b
         # what is published in these few bits is not packed again, but for MLX, which has no other way
         told = [one for one in known if one[0] in native] or [one for one in known if one[0].startswith("mlx-")]
         return told or [(str(stored), use.engine_id)]
+    if model.files_engine is None and pasted.is_packed(stored, bits):
+        told = pasted.told_of_packed(str(stored), bits, held_of(almanac, model))
+        # (a program that converts does not load them as they are)
+        is_loaded = any(not str(one[0]).startswith(pasted.CONVERTED) for one in known)
+        published = {(stored, own.get(str(stored))): None} if is_loaded else {}
+        known = published | {one: None for one in known if one[0] in told}
     left = {"stored", *_ROUND, *pasted.GGUF_OF, *pasted.GGUF_OF.values()}
     # (of a program that has none of them here each is told with its reason)
     return [one for one in known if one[0] not in left and _is_here(one, card)] or list(known)
@@ -173,13 +184,21 @@ def _is_here(one: tuple[str, str | None], card: Card) -> bool:
     return card.vendor == "apple" or not (one[0].startswith("mlx-") or one[1] in ("mlx-lm", "mlx-vlm"))
 
 
-def in_order(rows: list[Row], main: list[Format]) -> list[Row]:
-    """The largest weights first, which is the best quality; what is not known last."""
+def packed_in(model: Model, use: Use) -> str | None:
+    """The format of few bits that a model is published in and asked about as it is."""
+    stored = model.row["stored_format"]
+    return None if use.is_training or stored in _WHOLE else stored
+
+
+def in_order(rows: list[Row], main: list[Format], published: str | None = None) -> list[Row]:
+    """The largest weights first, which is the best quality, but for the format that a model is published in, of which all others are made;
+    what is not known last."""
     place = {dtype: k for k, (dtype, _engine) in enumerate(main)}
     return sorted(
         rows,
         key=lambda r: (
             r["verdict"] is None,
+            r["dtype_id"] != published,
             -(r["weights_bytes"] or 0),
             place.get(r["dtype_id"], 99),
             r["engine_id"] or "",

@@ -39,12 +39,14 @@ def holds_for(answer: dict[str, Any]) -> str:
         less = (
             "and it holds less"
             if answer["verdict"] == "fits"
-            else "and what it holds then is less and not worked out: it may fit"
+            else "and what it holds then is less: that flag here asks for it"
         )
         return (
             f"{said} Counted are {requests}{counted['batched_tokens']:,} tokens in a step. By itself it reads {own:,} on this card "
             f"(--max-num-batched-tokens {own}), {less}."
         )
+    if answer["use"].get("batched_tokens"):
+        return f"{said} Counted are {requests}{counted['batched_tokens']:,} tokens in a step, as it was said."
     return (
         f"{said} Counted are {requests}{counted['batched_tokens']:,} tokens in a step, whatever its defaults are on the card; where those "
         "do not fit, the flags say so."

@@ -17,6 +17,7 @@ from .scenarios import verdict_of
 CONTEXT = {"vllm": "--max-model-len", "sglang": "--context-length"}
 CARDS = {"vllm": "--tensor-parallel-size", "sglang": "--tp"}
 STAGES = {"vllm": "--pipeline-parallel-size", "sglang": "--pp-size"}
+SPREAD = 4  # cards, from which on more stands outside of a share (engine_setting.sql)
 SHARE, UNKNOWN_SHARE, REQUESTS = "--gpu-memory-utilization", "SHARE", "--max-num-seqs"
 
 
@@ -53,9 +54,18 @@ def said_setting(row: Row, card: Card, use: Use | None = None) -> str | None:
         # (beyond what it is told it does not start)
         most = min(most, int(words[words.index(REQUESTS) + 1])) if REQUESTS in words else most
         words = [*_without(REQUESTS, words), REQUESTS, str(most)]
-    if row["engine_id"].startswith("vllm") and (share or not row["share_is_free"]):
+    # (an older almanac tells no share of what something else leaves free)
+    is_taken = card.free_bytes is not None and not row["share_is_free"] and SHARE not in words
+    if row["engine_id"].startswith("vllm") and (share or is_taken):
         words = [SHARE, f"{share:g}" if share else _share_of(row, card), *_without(SHARE, words)]
     return " ".join(filter(None, words)) or None
+
+
+def is_startable(row: Row, card: Card) -> bool:
+    """Whether an engine starts with what the almanac tells it: where something else holds a part of the card, nothing that is pasted knows of
+    it; where a system does, its default may be more than there is and is told (SGLang takes its share of what is free)."""
+    is_told = not row["engine_id"].startswith("vllm") or SHARE in (row["engine_setting"] or "").split(" ")
+    return bool(row["share_is_free"] or (card.free_bytes is None and is_told))
 
 
 def _without(flag: str, words: list[str]) -> list[str]:
@@ -65,9 +75,19 @@ def _without(flag: str, words: list[str]) -> list[str]:
 
 
 def _share_of(row: Row, card: Card) -> str:
-    if not card.capacity_bytes:  # an amount of memory of a card that nobody named
+    if not card.whole_bytes:  # an amount of memory of a card that nobody named
         return UNKNOWN_SHARE
-    return f"{math.ceil(100 * row['total_bytes'] / card.capacity_bytes) / 100:.2f}"
+    return f"{math.ceil(100 * row['total_bytes'] / card.whole_bytes) / 100:.2f}"
+
+
+def most_share(almanac: Almanac, card: Card) -> float:
+    """The most of the whole card that vLLM may be given: more than is free when it starts it refuses, and what stands outside of its share by
+    then is taken (share_most of the almanac)."""
+    among = ("vllm_non_torch_parallel_bytes",) if card.count > 1 else ()
+    spread = ("vllm_non_torch_parallel_spread_bytes",) if card.count >= SPREAD else ()
+    names = ["process_context_bytes", *among, *spread]
+    apart = almanac.value("SELECT sum(value) FROM constant WHERE list_contains($names, constant_id)", {"names": names})
+    return math.floor(100 * (card.usable_bytes - (apart or 0)) / (card.whole_bytes or card.usable_bytes)) / 100
 
 
 def unsaid(answer: dict[str, Any], shown: list[dict[str, str]], names: dict[str, str]) -> list[dict[str, Any]]:

@@ -90,6 +90,7 @@ def _said_of_server(
 
     tensor, pipeline = getattr(asked, "tensor_parallel", None), getattr(asked, "pipeline_parallel", None)
     share, most = getattr(asked, "share", None), getattr(asked, "max_num_seqs", None)
+    step = getattr(asked, "batched_tokens", None)
     is_plan = getattr(asked, "command", None) == "plan"
     is_alone = any(getattr(asked, name, None) for name in ("draft", "objective", "log"))
     flag = "--tensor-parallel" if tensor else "--pipeline-parallel"
@@ -106,7 +107,7 @@ def _said_of_server(
     if (tensor or pipeline) and (program is None or program.engine_id.partition("-")[0] not in CARDS):
         raise Wrong(f"{flag} is of vLLM and SGLang: --program vllm")
     is_vllm = phase == "inference" and program is not None and program.engine_id.startswith("vllm")
-    for flag, value in (("--share", share), ("--max-num-seqs", most)):
+    for flag, value in (("--share", share), ("--max-num-seqs", most), ("--max-num-batched-tokens", step)):
         if value and (not is_vllm or is_made or is_alone):
             name = " (its --gpu-memory-utilization)" if value is share else ""
             raise Wrong(f"{flag} is of vLLM{name}: --program vllm, without --draft, --objective and --log")
@@ -118,7 +119,13 @@ def _said_of_server(
         )
     if most and most < (asked.users or 1):
         raise Wrong(f"--users {asked.users} are more than --max-num-seqs {most}: so many run at once")
-    return {"tensor_parallel": tensor, "pipeline_parallel": pipeline, "share": share, "max_num_seqs": most}
+    if most and step and step < most:
+        raise Wrong(
+            f"vLLM does not start where --max-num-batched-tokens {step:,} are fewer than --max-num-seqs {most:,}"
+        )
+    return {
+        "tensor_parallel": tensor, "pipeline_parallel": pipeline, "share": share, "max_num_seqs": most, "batched_tokens": step,
+    }  # fmt: skip
 
 
 def _named_cards(asked: argparse.Namespace) -> list[str]:

@@ -18,6 +18,7 @@ from pipeline import ROOT
 FILE = ROOT / "site" / "commands.csv"
 # Published so, a model is given out for llama.cpp in the same values, which takes least.
 GGUF_OF = {"mxfp4": "gguf-mxfp4"}
+CONVERTED = ("gguf-", "mlx-")  # formats that people make of a model's files, packed ones too
 SAFE = re.compile(r"[\w./-]+", re.ASCII)  # an id that a shell takes as it is
 TALKING = ("text-generation", "image-text-to-text", "any-to-any", "text2text-generation")  # tasks that the commands run
 ENGINES = {"ollama": "llama.cpp", "sglang": "vllm"}  # whose numbers are told of them
@@ -71,6 +72,19 @@ def is_counted(name: str, held: str, own: str, weights: Mapping[tuple[str, str],
         return True
     counted, told = weights.get((own, held)), weights.get((name, held))
     return bool(counted and told and abs(told - counted) <= SAME_WEIGHTS * counted)
+
+
+def is_packed(stored_format: str | None, bits: Mapping[str, float | None]) -> bool:
+    """Whether a model is published in fewer than 16 bits (`bits` by format) that servers load as they are: what MLX packs nothing else loads."""
+    return stored_format is not None and not stored_format.startswith("mlx-") and (bits.get(stored_format) or 16) < 16
+
+
+def told_of_packed(stored_format: str, bits: Mapping[str, float | None], held: Iterable[str]) -> set[str]:
+    """The formats that are told of a model that is published packed: its own, those that a repository of it is `held` in, and of those that its
+    files are converted to what has no more bits than they have, in which nothing more is said."""
+    most = int(bits[stored_format] or 0)
+    made = {name for name, size in bits.items() if name.startswith(CONVERTED) and size and int(size) <= most}
+    return {stored_format, "stored", *held, *made}
 
 
 def formats_of(row: Mapping[str, str], held: Mapping[str, str], stored_format: str | None) -> list[str]:

@@ -58,6 +58,7 @@ TYPES = {
     "program_version": pl.String,
     "data_parallel": pl.Int64,
     "decode_context_parallel": pl.Int64,
+    "batched_tokens": pl.Int64,
 }
 # What is taken where nothing is said; all else is null, and the formulas fill in what fits the model and the phase.
 DEFAULTS = {"phase_id": "'inference'"}
@@ -97,6 +98,7 @@ USUAL = PLAIN | frozenset(
         "offload",
         "program",
         "program_version",
+        "batched_tokens",
     ]
 )
 # Words in braces that stand in tables/sql for all arguments of a scenario.

@@ -16,9 +16,10 @@ class Page {
   // `told` is the model's file for programs; all else is what its shape's file holds
   constructor(world, told, { totals, rows, points, plot }) {
     Object.assign(this, { world, file: told, totals, rows, points: points ? limits.rows(points) : [], model: decodeURIComponent(article.dataset.id), tables: [], boxes: [], scenarios: {}, start: {} });
+    const formats = article.dataset.told?.split(" "); // of what is published packed: those that there are
     for (const kind of Object.keys(KINDS)) {
       if (!article.querySelector(`[data-matrix="${kind}"]`)) continue;
-      const ofKind = world.scenarios.filter((s) => kindOf(s.phase) === kind);
+      const ofKind = world.scenarios.filter((s) => kindOf(s.phase) === kind && (kind === "training" || (formats?.includes(s.dtypeId) ?? true)));
       const contexts = new Set(ofKind.filter((s) => this.isKnown(s)).map((s) => s.context)); // the model's own
       this.scenarios[kind] = ofKind.filter((s) => contexts.has(s.context));
       this.start[kind] = { ...world.opening[kind], context: +(kind === "training" ? article.dataset.length : article.dataset.context) };

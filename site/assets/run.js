@@ -9,6 +9,8 @@ export class Run {
   constructor(page, section) {
     Object.assign(this, { page, section });
     this.held = JSON.parse(section.dataset.held);
+    this.stored = section.closest("article")?.dataset.held; // its points stand under `stored` where nothing else is in that format
+    this.held.stored = this.held[this.stored];
     this.gaps = JSON.parse(section.dataset.gaps ?? "{}");
     this.items = [...section.querySelectorAll("[data-line]")].map((item) => ({ item, formats: item.dataset.formats.split(" "), line: +item.dataset.line, asItWas: [item.querySelector("code").textContent, item.querySelector("small").textContent] }));
   }
@@ -51,8 +53,9 @@ export class Run {
   choose({ item, formats }, gpu, context) {
     const { world, points } = this.page;
     const engine = ENGINES[item.dataset.engine] ?? item.dataset.engine;
-    const rows = formats.map((dtype) => points.find((row) => row.phase === "inference" && row.dtypeId === dtype && row.engine === engine)).filter(Boolean);
-    const runs = rows.filter((row) => !a.refusal(world, row, "", gpu));
+    const at = (dtype) => points.find((row) => row.phase === "inference" && row.dtypeId === dtype && row.engine === engine);
+    const rows = formats.map((dtype) => at(dtype) ?? (dtype === this.stored && at("stored"))).filter(Boolean);
+    const runs = rows.filter((row) => !a.refusal(world, row, this.stored ?? "", gpu));
     if (!runs.length) return { refusal: true };
     const reaches = runs.map((row) => [row, limits.reach(world.limits, row, gpu.bytes)[0]]);
     const [row, longest] = reaches.find(([, n]) => n >= context) ?? reaches.reduce((x, y) => (y[1] > x[1] ? y : x));
@@ -73,7 +76,8 @@ export class Run {
   }
 }
 
-const name = (dtype) => (dtype.startsWith("gguf-") ? dtype.slice(5).toUpperCase() : dtype);
+const published = document.querySelector("article.model")?.dataset.held;
+const name = (dtype) => (dtype === "stored" && published ? published : dtype.startsWith("gguf-") ? dtype.slice(5).toUpperCase() : dtype);
 // The share of the card that a server has to be given: what is needed with its margin, and not less than what it takes by itself.
 function share(world, { along: { at, totals, band } }, context, gpu) {
   const high = Math.max(0, at.findIndex((place) => place >= context));

@@ -95,6 +95,7 @@ def test_several_cards_are_told_how_they_were_counted(ask, ask_json):
         (("--gpu", "h100-sxm", "--optimizer", "adamw"), "--optimizer is of a training"),
         (("--gpu", "h100-sxm", *FULL, "--optimizer", "adamwx"), "no optimizer of this almanac: adafactor, adamw,"),
         (("--gpu", "h100-sxm", "--share", "0.8"), "--share is of vLLM (its --gpu-memory-utilization): --program vllm"),
+        (("--gpu", "h100-sxm", "--max-num-batched-tokens", "2048"), "--max-num-batched-tokens is of vLLM: --program vllm"),
         (("--gpu", "h100-sxm", *FULL, "--program", "ms-swift", "--max-num-seqs", 8), "--max-num-seqs is of vLLM"),
         (("--gpu", "h100-sxm", "--program", "vllm", "--max-num-seqs", 512), "figures count 256 requests at once"),
         (("--gpu", "h100-sxm", "--program", "vllm", "--max-num-seqs", 4, "--users", 8), "--users 8 are more than"),
@@ -173,10 +174,43 @@ def test_a_share_of_the_card_is_what_a_server_may_take(ask_json, macro):
     said = ("fits", TEXT, "--gpu", "rtx-4090", "--program", "vllm", "--format", "bf16", "--context", 2048)
     whole, part = ask_json(*said), ask_json(*said, "--gpu-memory-utilization", 0.8, "--max-num-seqs", 32)
     (card,) = macro("FROM gpu WHERE gpu_id = 'rtx-4090'")
-    assert part["best"]["capacity_bytes"] == int(0.8 * card["capacity_bytes"])
+    assert part["best"]["capacity_bytes"] == int(0.8 * card["whole_bytes"])
     assert part["best"]["max_context_tokens"] < whole["best"]["max_context_tokens"]
     setting = part["settings"][0]["setting"]
     assert "--gpu-memory-utilization 0.8 " in setting and setting.endswith("--max-num-seqs 32") and not part["commands"]
+
+
+def test_what_a_step_reads_is_counted_and_told(ask, ask_json, macro):
+    """On a card below 70 GiB vLLM reads 2,048 by itself, and figures count 8,192 where nobody says."""
+    said = ("fits", TEXT, "--gpu", "rtx-4090", "--program", "vllm", "--format", "bf16", "--context", 8192)
+    usual, told = ask_json(*said), ask_json(*said, "--max-num-batched-tokens", 2048)
+    (row,) = macro(
+        "FROM footprint_of($m, program := 'vllm', dtype_id := 'bf16', context_tokens := 8192, batched_tokens := 2048)",
+        m=TEXT,
+    )
+    assert told["best"]["total_bytes"] == row["total_bytes"] < usual["best"]["total_bytes"]
+    assert "--max-num-batched-tokens 2048" in told["best"]["engine_setting"]
+    assert told["counted"] == {"sequences": 256, "batched_tokens": 2048}
+    _, out, _ = ask(*said, "--max-num-batched-tokens", 2048)
+    assert "2,048 tokens in a step, as it was said" in " ".join(out.split())
+    assert out.count("--max-num-batched-tokens 2048") == 1, "in the command, or beside it"
+    status, _, why = ask(*said, "--max-num-batched-tokens", 128, "--max-num-seqs", 200)
+    assert status == 2 and "fewer than --max-num-seqs 200" in " ".join(why.split())
+
+
+def test_a_share_is_of_the_whole_card_and_no_more_than_is_free(ask, ask_json, macro):
+    """It was of what a process gets: on GB10 0.7 of 101.2 GiB, where vLLM takes 0.7 of 121.7."""
+    said = ("fits", TEXT, "--gpu", "gb10", "--program", "vllm", "--format", "bf16", "--context", 2048, "--share")
+    (card,) = macro("FROM gpu WHERE gpu_id = 'gb10'")
+    part = ask_json(*said, 0.7)
+    assert part["best"]["capacity_bytes"] == int(0.7 * card["whole_bytes"]) > 0.7 * card["capacity_bytes"]
+    assert "--gpu-memory-utilization 0.7 " in part["settings"][0]["setting"] + " "
+    status, _, why = ask(*said, 0.95)
+    assert (
+        status == 2
+        and "vLLM does not start where so much is not free" in why
+        and "0.82 at most" in " ".join(why.split())
+    )
 
 
 def test_what_is_chosen_of_a_training_can_be_said(ask, ask_json, macro):

@@ -256,8 +256,9 @@ def test_what_is_published_in_few_bits_is_told_as_it_is(book):
         for kind in ("mxfp4", "fp8")
     )
     assert " in 4-bit at 8k tokens" in plain and "as published" not in plain
-    assert " as published (mxfp4) at 8k tokens; bf16 needs" in answer(four, number)
+    assert " as published (mxfp4) at 8k tokens; LoRA needs" in answer(four, number)
     assert " as published (fp8) at 8k tokens; 4-bit needs" in answer(eight, number)
+    assert "bf16" in plain and "bf16" not in answer(four, number) + answer(eight, number), "which nobody publishes"
 
 
 def borders(number):

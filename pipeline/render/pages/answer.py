@@ -17,7 +17,7 @@ ASKED = (
     ("lora", ("bf16", "fp16"), "LoRA"),
     ("full-finetune", ("bf16", "fp16"), "full fine-tuning"),
 )
-FOUR_BIT = ASKED[0][1] + ("gptq-int4", "mxfp4", "nvfp4")
+FOUR_BIT = ASKED[0][1] + ("gptq-int4", "gptq-int4-g64", "gptq-int4-g32", "gptq-int4-g32-sym", "mxfp4", "nvfp4")
 WHOLE = ("fp32", "bf16", "fp16")
 FULL = ("inference", ("fp32",), "in fp32")  # of what is known in no other format
 # The largest card that is counted as one, in nominal GiB; what needs more is told in cards of this size.
@@ -44,14 +44,15 @@ class Hardware(NamedTuple):
 
 
 def asked(book: Book, model: int, context: int | None) -> tuple:
-    """ASKED for a model: what is published in fewer bits runs as it is, and is told first."""
+    """ASKED for a model: what is published in fewer bits runs as it is, and is told first; then what its files are converted to, and trained in."""
     stored = book.models[model]["stored_format"]
     rows = book.rows(["inference"], dtype_id="stored", **book.default("inference", context_tokens=context))
     if stored is None or stored in WHOLE or not any(book.is_known(model, s) for s in rows):
         return ASKED
     return (
         ("inference", (GGUF_OF.get(stored, "stored"), "stored"), f"as published ({stored})"),
-        *ASKED[stored in FOUR_BIT :],
+        *(("inference", FOUR_BIT[:1], name) for phase, _dtypes, name in ASKED[:1] if stored not in FOUR_BIT),
+        *(row for row in ASKED if row[0] != "inference"),
     )
 
 

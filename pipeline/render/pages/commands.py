@@ -21,6 +21,7 @@ FOUR_BIT = (
     "gguf-q4_k_m",
     "gguf-mxfp4",
     "mxfp4",
+    "gptq-int4-g32-sym",
     "awq-int4",
     "gptq-int4",
     "mlx-4bit",
@@ -96,17 +97,19 @@ class Commands:
         gaps: dict[str, str],
         unread: Collection[str] = (),
         container: Mapping[str, Any] | None = None,
+        told: Collection[str] | None = None,
     ) -> list[dict]:
         """The commands of a model, an engine each; none for a model that generates no text or whose id a shell would not take, nor of
         engines that cannot load it or whose way with it nobody read. `gaps` say what the commands are told of what it sees with, `container`
-        what its files are where not every program loads them: packed already they are not packed again, but their original is."""
+        what its files are where not every program loads them: packed already they are not packed again, but their original is; `told` the formats
+        that its page tells, where those are not all."""
         model = self.models[number]
         if model["pipeline_tag"] not in TALKING or not SAFE.fullmatch(model["model_id"]):
             return []
         held_by = self.repositories(number)
         found: dict[str, dict] = {}
         for place, row in enumerate(lines()):
-            formats = formats_of(row, held_by, model["stored_format"])
+            formats = [f for f in formats_of(row, held_by, model["stored_format"]) if told is None or f in told]
             if row["engine"] in found or not formats or {row["engine"], ENGINES.get(row["engine"])} & set(unread):
                 continue
             packs = "{model}" in row["command"]

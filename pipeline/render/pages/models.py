@@ -11,7 +11,7 @@ from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
 from pipeline.base import durations
-from pipeline.book.commands import GGUF_OF, NO_IMAGES, TEXT_ALONE, counted
+from pipeline.book.commands import GGUF_OF, NO_IMAGES, TEXT_ALONE, counted, is_packed, told_of_packed
 from pipeline.book.packs import Packs
 from pipeline.render import paths, words
 from pipeline.render.data import api, badges, openings, relatives, shapes, slices, works
@@ -40,6 +40,8 @@ class ModelPages:
         env = environment(book)
         self.page, self.organisation = env.get_template("model.html"), env.get_template("organisation.html")
         self.dtypes = {d["dtype_id"]: d["name"] for d in book["dtype"]}
+        self.bits = {d["dtype_id"]: d["bits_per_weight"] for d in book["dtype"]}
+        self._told: dict[int, set[str] | None] = {}
         self.capacities = [g["capacity_bytes"] // 1024 for g in book.common]
         self.phases = {p["phase_id"]: p["name"] for p in book["phase"]}
         self.engines = {e["engine_id"]: e for e in book["engine"]}
@@ -193,7 +195,9 @@ class ModelPages:
             levels=self.reach.levels,
             used_run={part for bar in bars for part in bar["used"]},
             repositories=htmlsafe_json_dumps(self.commands.repositories(number)),
-            commands=self.commands.of(number, context or self.wanted[0], gaps, self._kept(number)["unread"], container)
+            commands=self.commands.of(
+                number, context or self.wanted[0], gaps, self._kept(number)["unread"], container, self.told(number)
+            )
             if known and inference
             else [],
             reason=self.headlines.reason(number),
@@ -229,6 +233,7 @@ class ModelPages:
             has_totals=self._has_totals(number),
             badge=f"{api.ROOT}/badges/{badges.memory(*self.badge(number))[0]}.svg",
             told=self.is_told(number),
+            told_formats=self.told(number) and {s.dtype_id for s in inference},
             is_organised=self.sizes[self.paths[model["model_id"]].partition("/")[0]] >= paths.LISTED,
             gpus=book.common,
             ld=Markup(self.headlines.described(number)),
@@ -272,7 +277,11 @@ class ModelPages:
         """By model what each card does with it, in the order of the cards; none of models without limits."""
         place = {m["model_id"]: number for number, m in enumerate(self.book.models)}
         own = {
-            name: [self.book.models[number]["stored_format"], self.book.models[number]["max_context_tokens"]]
+            name: [
+                self.book.models[number]["stored_format"],
+                self.book.models[number]["max_context_tokens"],
+                sorted(self.told(number) or ()),
+            ]
             for name, number in place.items()
             if self.by_card.formats(number)
         }
@@ -343,7 +352,17 @@ class ModelPages:
     def shown(self, number: int) -> tuple[list[Scenario], list[Scenario]]:
         """What a page opens with: inference and training."""
         context, length = self.opening(self.book.models[number])
-        return self.inference.get(context, []), self.training.get(length, [])
+        inference, told = self.inference.get(context, []), self.told(number)
+        return [s for s in inference if told is None or s.dtype_id in told], self.training.get(length, [])
+
+    def told(self, number: int) -> set[str] | None:
+        """The formats of inference that are told of a model that is published packed; None where all are."""
+        if number not in self._told:
+            stored = self.book.models[number]["stored_format"]
+            self._told[number] = None
+            if stored not in GGUF_OF and is_packed(stored, self.bits):
+                self._told[number] = told_of_packed(stored, self.bits, self.commands.repositories(number))
+        return self._told[number]
 
     def opening(self, model: dict) -> tuple[int | None, int | None]:
         limit = model["max_context_tokens"]

@@ -33,6 +33,7 @@ LABELS = {
     "expert_parallel": "expert-parallel GPUs",
     "data_parallel": "data-parallel ranks",
     "decode_context_parallel": "GPUs that deal out the cache",
+    "batched_tokens": "tokens read in a step",
     "micro_batches_in_flight": "micro-batches in flight",
     "sequence_parallel": "sequence parallelism",
     "image_width": "image width",

@@ -93,11 +93,12 @@ CREATE OR REPLACE MACRO read_beyond_bytes(footprint, read_tokens, constants) AS 
             footprint.kv_cache_bytes + footprint.kv_padding_bytes, 0)
             * greatest(0, read_tokens * (footprint.pipeline_parallel + 1) / constants.vllm_batched_tokens - 1), 0);
 
-CREATE OR REPLACE MACRO tokens_needed(footprint, beyond, capacity, constants) AS iif(
-    beyond > 0 AND footprint.total_bytes + beyond > constants.vllm_default_share * capacity,
-    '--max-num-batched-tokens '
-        || (constants.vllm_batched_tokens // iif(footprint.has_windows, footprint.pipeline_parallel + 1, 1))::BIGINT,
-    NULL);
+-- Where somebody says how many they are, the figures are of that and the server is told so.
+CREATE OR REPLACE MACRO tokens_needed(footprint, beyond, capacity, constants) AS '--max-num-batched-tokens ' || CASE
+    WHEN footprint.batched_tokens IS NOT NULL THEN footprint.batched_tokens
+    WHEN beyond > 0 AND footprint.total_bytes + beyond > constants.vllm_default_share * capacity
+        THEN (constants.vllm_batched_tokens // iif(footprint.has_windows, footprint.pipeline_parallel + 1, 1))::BIGINT
+END;
 
 -- SGLang leaves a part of the card free by its size, and up to a quarter more for models that see: where weights and
 -- cache need more it has to be told.
@@ -120,6 +121,12 @@ SELECT gpu.gpu_id, {
     'sglang_reserve_mib': sglang_reserve_mib(gpu.memory_gib_nominal, constants)
 } AS card
 FROM gpu CROSS JOIN constants_row;
+
+-- The same of a card of which other programs hold a part.
+CREATE OR REPLACE MACRO card_with(card, capacity_bytes) AS {
+    'capacity_bytes': capacity_bytes, 'whole_bytes': card.whole_bytes, 'vllm_requests': card.vllm_requests,
+    'vllm_read_tokens': card.vllm_read_tokens, 'sglang_reserve_mib': card.sglang_reserve_mib
+};
 
 -- What it gives weights, caches and states together by itself, beside its context and the communication buffers.
 CREATE OR REPLACE MACRO static_bytes(footprint, capacity, reserve_mib, communication, constants) AS

@@ -27,7 +27,7 @@ CREATE OR REPLACE MACRO fits_in(
 ) AS TABLE
 WITH fit_card AS MATERIALIZED (
     SELECT asked.*, gpu.gpu_id AS card_id, gpu.card, gpu.card.vendor, gpu.card.compute_capability,
-        gpu.card.capacity_bytes AS whole_bytes,
+        gpu.card.whole_bytes,
         -- (least passes over nulls)
         iif(asked.gpu_id IS NULL OR gpu.gpu_id IS NOT NULL, least(gpu.card.capacity_bytes, asked.free_bytes), NULL)
             AS capacity_bytes,
@@ -81,7 +81,7 @@ fit_line AS (
                 optimizer_rank, sharding, gpu_count, tensor_parallel, pipeline_parallel, context_parallel, offload,
                 images, image_width, image_height, audio_seconds, lora_dropout, reduce_bucket_elements,
                 expandable_segments, trains_embeddings, program, program_version, expert_parallel, data_parallel,
-                decode_context_parallel) AS points
+                decode_context_parallel, batched_tokens) AS points
     FROM fit_footprint AS footprint
     QUALIFY is_asked
 ),
@@ -131,7 +131,9 @@ SELECT
         largest_between(judged.points, judged.capacity_bytes, context_multiple(judged.engine_id, constants)),
         NULL)::BIGINT AS max_context_tokens,
     judged.model_context_tokens,
-    iif(judged.card_id IS NULL, NULL, engine_setting(judged, judged.card, constants)) AS engine_setting,
+    -- (what servers are told is of the part of the card that is free, and their share of the whole card)
+    iif(judged.card_id IS NULL, NULL, engine_setting(judged,
+        card_with(judged.card, judged.capacity_bytes), constants)) AS engine_setting,
     NOT is_serving_engine(judged.engine_id)
         OR coalesce(default_share(judged, constants).vllm_default_share * judged.whole_bytes <= judged.capacity_bytes,
             false) AS share_is_free,

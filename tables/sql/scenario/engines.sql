@@ -23,11 +23,13 @@ SELECT
     sharing.rule AS sharing, memory.image_reason, memory.several_gpus_reason, memory.encoder_reason,
     training.value AS training_error_band,
     coalesce(cell.value, 1) AS cell_tokens,
-    beyond.value - memory.window_overlap_tokens AS tokens_beyond_window, memory.extra_window_cells
+    beyond.value - memory.window_overlap_tokens AS tokens_beyond_window, memory.extra_window_cells,
+    most.value AS most_sequences
 FROM engine
 LEFT JOIN engine_memory AS memory USING (engine_id)
 LEFT JOIN (SELECT engine_id, data_parallel_rule AS rule FROM data_parallel_rule) AS sharing USING (engine_id)
 LEFT JOIN constant AS cell ON cell.constant_id = memory.cell_constant
+LEFT JOIN constant AS most ON most.constant_id = memory.most_sequences_constant
 LEFT JOIN constant AS beyond ON beyond.constant_id = memory.beyond_constant
 LEFT JOIN constant AS band ON band.constant_id = memory.error_band_constant
 LEFT JOIN constant AS unused ON unused.constant_id = memory.unused_spread_constant

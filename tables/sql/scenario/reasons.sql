@@ -299,6 +299,12 @@ CREATE OR REPLACE MACRO input_reason(model, scenario, image_tokens, sound_tokens
     WHEN scenario.images < 0 OR scenario.image_width < 1 OR scenario.image_height < 1 OR scenario.audio_seconds <= 0
         THEN
         'images start at 0, image_width and image_height at 1, audio_seconds above 0'
+    WHEN scenario.batched_tokens IS NOT NULL AND coalesce(run.reads_prompt <> 'profile', true)
+        THEN 'batched_tokens is of vLLM from 0.11 on (--max-num-batched-tokens): engine_id := vllm'
+    -- (its own check at start; the logits of so many requests are counted)
+    WHEN scenario.batched_tokens < greatest(scenario.sequences, run.most_sequences)
+        THEN 'vLLM reads at least one token of each request in a step: batched_tokens := '
+            || greatest(scenario.sequences, run.most_sequences)::BIGINT || ' or more'
     WHEN scenario.phase_id <> 'inference' AND model.caches IS NULL
         THEN 'what training holds is not known yet of a model that neither reads nor writes text'
     WHEN model.is_pipeline THEN

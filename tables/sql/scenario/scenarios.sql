@@ -65,6 +65,7 @@ CREATE OR REPLACE MACRO asked_numbers(asked) AS {
     'context_parallel': asked_number(asked.context_parallel),
     'expert_parallel': asked_number(asked.expert_parallel), 'data_parallel': asked_number(asked.data_parallel),
     'decode_context_parallel': asked_number(asked.decode_context_parallel),
+    'batched_tokens': asked_number(asked.batched_tokens),
     'micro_batches_in_flight': asked_number(asked.micro_batches_in_flight)
 };
 
@@ -102,6 +103,15 @@ CREATE OR REPLACE MACRO answers_for(model, scenario, run) AS coalesce(
         || iif(is_expert_folded(scenario), ', expert_tensor_parallel_size 1', ''));
 
 CREATE OR REPLACE MACRO in_training(asked, value) AS iif(asked.is_inference, NULL, value);
+
+-- Tokens that are in flight beside a window: of the steps that a server counts as being there at once, or, where it is
+-- told how many tokens a step reads, those of one step more than there are stages.
+CREATE OR REPLACE MACRO tokens_beyond_window_of(scenario, run, constants) AS run.tokens_beyond_window
+    + coalesce(scenario.batched_tokens * (scenario.pipeline_parallel + 1) - constants.vllm_batched_tokens, 0);
+
+-- Gradients that stand from one step to the next, or while others are worked out.
+CREATE OR REPLACE MACRO has_standing_gradients(scenario, run, rule) AS run.keeps_gradients
+    OR coalesce(rule.keeps_gradients, false) OR scenario.gradient_accumulation > 1 OR scenario.pipeline_parallel > 1;
 
 -- Bytes of an element that is computed with, and of a trained parameter.
 CREATE OR REPLACE MACRO computed_bytes_each(scenario) AS
@@ -171,7 +181,7 @@ asked AS (
         numbers.optimizer_rank, numbers.reduce_bucket_elements, numbers.tensor_parallel,
         numbers.pipeline_parallel,
         numbers.context_parallel, numbers.expert_parallel, numbers.data_parallel,
-        numbers.decode_context_parallel, numbers.micro_batches_in_flight,
+        numbers.decode_context_parallel, numbers.batched_tokens, numbers.micro_batches_in_flight,
         coalesce(numbers.gpu_count, greatest(coalesce(numbers.tensor_parallel, 1), 1)
             * greatest(coalesce(numbers.pipeline_parallel, 1), 1)
             * greatest(coalesce(numbers.context_parallel, 1), 1)
@@ -212,7 +222,7 @@ scenario AS (
         greatest(asked.gpu_count, 1)::BIGINT AS gpu_count, asked.gpu_count AS gpu_count_asked,
         degree_asked(asked.context_parallel) AS context_parallel,
         degree_asked(asked.expert_parallel) AS expert_parallel, asked.data_parallel AS data_asked,
-        degree_asked(asked.decode_context_parallel) AS decode_context_parallel,
+        degree_asked(asked.decode_context_parallel) AS decode_context_parallel, asked.batched_tokens,
         asked.micro_batches_in_flight AS flights_asked, asked.sequence_parallel AS residual_asked,
         least(asked.tensor_parallel, asked.pipeline_parallel, asked.context_parallel, asked.expert_parallel,
             asked.data_parallel, asked.decode_context_parallel, asked.micro_batches_in_flight) AS least_degree,
@@ -313,13 +323,13 @@ resolved AS (
         asked_trained_bytes_each(scenario) AS trained_bytes_each, coalesce(run.chunks_logits, false) AS chunks_logits,
         run.keeps_alternate_products, run.joins_projections, run.unties_head, run.loss_chunk_tokens, run.window_use,
         run.packs_head, run.casts_unpacked, run.keeps_unpacked, run.keeps_packed_inputs, run.norms_embedding,
-        run.trained_model_types, run.norm_form AS engine_norm_form, run.cell_tokens, run.tokens_beyond_window,
-        run.sharing, run.logits_of, run.inputs_on_host, run.reads_prompt, run.rotations_in, run.copies_tied_head,
-        run.extra_window_cells, run.several_gpus_reason, run.encoder_reason, run.inference_error_band,
-        run.training_error_band, run.unknown_reason AS engine_reason, run.gradient_bytes AS engine_gradient_bytes,
-        kernel.unpacked_bytes_each AS kernel_unpacked_bytes, kernel.block_tensors AS kernel_block_tensors, run.ways,
-        run.keeps_gradients OR coalesce(rule.keeps_gradients, false)
-            OR scenario.gradient_accumulation > 1 OR scenario.pipeline_parallel > 1 AS has_standing_gradients,
+        tokens_beyond_window_of(scenario, run, constants) AS tokens_beyond_window, run.trained_model_types,
+        run.norm_form AS engine_norm_form, run.cell_tokens, run.sharing, run.logits_of, run.inputs_on_host,
+        run.reads_prompt, run.rotations_in, run.copies_tied_head, run.extra_window_cells, run.several_gpus_reason,
+        run.encoder_reason, run.inference_error_band, run.training_error_band, run.unknown_reason AS engine_reason,
+        run.gradient_bytes AS engine_gradient_bytes, kernel.unpacked_bytes_each AS kernel_unpacked_bytes,
+        kernel.block_tensors AS kernel_block_tensors, run.ways,
+        has_standing_gradients(scenario, run, rule) AS has_standing_gradients,
         iif(stepping.steps_in_backward, 4 * stepping.step_largest_fp32_copies, 0) AS stepping_bytes_each,
         answers_for(model, scenario, run) AS holds_for, has_adapted_experts(model, scenario) AS has_adapted_experts,
         constants.loss_chunks, constants.unsloth_chunk_logits, constants.unsloth_chunk_rows_least,

@@ -10,11 +10,11 @@
 -- Not covered: prefix caching; speculative decoding (ask/speculative_of.sql).
 
 -- Tokens of the forward that the server profiles: the first engine takes a whole prompt where it does not cut it into
--- chunks.
+-- chunks. The second takes what it is told to read in a step.
 CREATE OR REPLACE MACRO profiled_tokens(scenario, constants) AS iif(scenario.reads_prompt = 'profile-of-prompts',
     iif(scenario.context_tokens > constants.vllm_chunked_above_tokens, constants.vllm_chunk_tokens,
         greatest(scenario.context_tokens, constants.vllm_chunk_tokens)),
-    constants.vllm_batched_tokens);
+    coalesce(scenario.batched_tokens, constants.vllm_batched_tokens));
 
 -- Rotations of every position that the model allows, once: the server loads them with the weights.
 CREATE OR REPLACE MACRO rotation_table_bytes(model, scenario) AS

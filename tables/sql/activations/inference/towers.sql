@@ -108,22 +108,23 @@ END
 -- cross-attention has no such tokens.
 CREATE OR REPLACE MACRO reads_images_in_vllm(scenario) AS
     coalesce(starts_with(scenario.reads_prompt, 'profile') AND scenario.images > 0, false);
-CREATE OR REPLACE MACRO profiled_images(model, constants) AS
-    greatest(1, floor(constants.vllm_batched_tokens / model.largest_image_tokens));
+CREATE OR REPLACE MACRO profiled_images(model, scenario, constants) AS
+    greatest(1, floor(profiled_tokens(scenario, constants) / model.largest_image_tokens));
 
-CREATE OR REPLACE MACRO profiled_tower_tokens(tower, model, constants) AS
-    profiled_images(model, constants) * CASE tower.grid
+CREATE OR REPLACE MACRO profiled_tower_tokens(tower, model, scenario, constants) AS
+    profiled_images(model, scenario, constants) * CASE tower.grid
         WHEN 'dynamic' THEN tower.class_tokens + model.largest_image_tokens * greatest(tower.merged_tokens, 1)
         WHEN 'tiles' THEN model.largest_image_tiles * (tower.class_tokens + tower.tokens_each)
         ELSE tower.class_tokens + tower.tokens_each
     END;
 
 CREATE OR REPLACE MACRO encoder_cache_bytes(tower, model, scenario, constants) AS
-    coalesce(try_cast(ceil(scenario.compute_bytes * profiled_images(model, constants) * model.largest_image_tokens
+    coalesce(try_cast(ceil(scenario.compute_bytes * profiled_images(model, scenario, constants)
+        * model.largest_image_tokens
         * (model.hidden_size + tower.kept_elements * greatest(tower.merged_tokens, 1))) AS BIGINT), 0);
 
 CREATE OR REPLACE MACRO profiled_tower_bytes(tower, model, scenario, constants) AS
-    scenario.compute_bytes * profiled_tower_tokens(tower, model, constants)
+    scenario.compute_bytes * profiled_tower_tokens(tower, model, scenario, constants)
         * (tower.input_elements + tower.kept_elements + greatest(
         wide_tensors(tower.alive_tensors, tower.is_gated) * tower.width + tower.hidden_tensors * tower.hidden_size
             + tower.table_elements,
