@@ -88,7 +88,8 @@ CREATE OR REPLACE MACRO logit_bytes_llama_cpp(model, constants) AS constants.lla
 
 -- (the last stream lies behind masks that are free again, and the logits behind it)
 CREATE OR REPLACE MACRO masks_below_logits_llama_cpp(model, scenario, constants) AS
-    iif(coalesce(model.engine_graph.has_masks_below_logits, false), mask_bytes_llama_cpp(model, scenario, constants), 0);
+    iif(coalesce(model.engine_graph.has_masks_below_logits, false),
+        mask_bytes_llama_cpp(model, scenario, constants), 0);
 
 -- What goes from one GPU to the next: two streams and those of the architecture, inputs of each layer; and keys and
 -- values of layers that cache for later ones, where those all lie on another GPU.
