@@ -18,6 +18,20 @@ ROWS = list(
 PICKED = ("Qwen3.8-Flash", "DeepSeek-V3.2", "DeepSeek-V4", "GLM-5", "MiniMax-M3")  # (attention that an index picks)
 # (latent attention, experts that all tokens see, biases of positions: an upper bound)
 BOUNDED = ("deepseek-ai/", "Kimi-K2", "GLM-4", "ERNIE-4.5", "Qwen1.5-MoE", "Llama-4", "flan-t5")
+# (the last stream may lie behind the masks: an upper bound, by no more than these)
+BEHIND = (
+    "Qwen3.5",
+    "Qwen3.8-27B",
+    "Nemotron-H",
+    "Nemotron-3-Nano",
+    "North-Mini",
+    "gemma-4-E2B",
+    "gemma-4-31B",
+    "Qwen3-TTS",
+    "falcon-mamba",
+)
+# (streams that one size of an architecture wants and another does not)
+BEHIND += ("gemma-2-9b", "gemma-3n", "Qwen3-VL-32B", "phi-4", "Mistral-Nemo", "Devstral-2")
 GEMMA = {"model_id": "google/gemma-4-12B-it", "dtype_id": "gguf-q4_k_m"}
 
 
@@ -49,7 +63,7 @@ def errors(footprints, towers):
 
 def test_buffers_are_those_that_llama_cpp_reserves(errors):
     """(Where free blocks of its allocator are too small, a buffer grows by some MiB that no formula knows.)"""
-    errors = {key: error for key, error in errors.items() if not is_picked(key) and not is_bounded(key)}
+    errors = {key: error for key, error in errors.items() if not (is_picked(key) or is_bounded(key) or is_behind(key))}
     assert len(errors) > 150
     outside = {
         key: f"{error:+.2%}"
@@ -66,6 +80,41 @@ def is_picked(key: tuple) -> bool:
 
 def is_bounded(key: tuple) -> bool:
     return not is_picked(key) and any(name in key[0] for name in BOUNDED)
+
+
+def is_behind(key: tuple) -> bool:
+    return not is_picked(key) and not is_bounded(key) and any(name in key[0] for name in BEHIND)
+
+
+def test_a_stream_behind_the_masks_is_counted_with_them(errors):
+    """North-Mini-Code at 131,072 tokens: 652.5 MiB where its logits are 512; Nemotron-H-56B on two GPUs 1,217.7."""
+    errors = {key: error for key, error in errors.items() if is_behind(key)}
+    assert len(errors) > 90
+    outside = {
+        key: f"{error:+.2%}"
+        for key, (error, counted) in errors.items()
+        if error * counted < -max(0.035 * counted, 2**24) or error * counted > 3 * 2**30 // 2**3
+    }
+    assert not outside
+
+
+def test_layers_that_read_what_another_gpu_caches_have_copies_of_it(footprint_of, errors):
+    """Gemma 4 E2B on two GPUs at 131,072 tokens: 5,240 MiB, 1,055 of which are logits, masks and streams."""
+    ((_, counted),) = (
+        error
+        for key, error in errors.items()
+        if "gemma-4-E2B" in key[0] and 131_072 in key and 2 in key and "flash" in key
+    )
+    row = footprint_of(
+        "google/gemma-4-E2B-it",
+        dtype_id="gguf-q4_k_m",
+        context_tokens=131_072,
+        gpu_count=2,
+        attention="flash",
+        max_context_tokens=131_072,
+    )
+    assert counted == pytest.approx(5240 * 2**20, rel=0.001)
+    assert row["activations_bytes"] >= counted
 
 
 def test_buffers_of_latent_attention_and_shared_experts_are_not_less_than_is_reserved(errors):
@@ -125,7 +174,7 @@ def test_llama_cpp_caches_more_of_an_index_than_its_key(footprint_of):
 
 
 def test_a_long_context_takes_its_mask_and_a_packed_cache_is_unpacked(footprints, towers):
-    """Gemma 4 12B, four slots that share 262,144 cells: 821 MiB with a cache in Q8_0, where the logits alone are 520."""
+    """Gemma 4 12B, four slots that share 262,144 cells: 821 MiB with a cache in Q8_0, where logits and two streams are 527."""
     asked = [
         {**GEMMA, "context_tokens": tokens, "sequences": 4, "kv_dtype_id": held, "max_context_tokens": None}
         for tokens in (1024, 65_536)
@@ -133,8 +182,8 @@ def test_a_long_context_takes_its_mask_and_a_packed_cache_is_unpacked(footprints
     ]
     held = [row["activations_bytes"] - towers["flash"][GEMMA["model_id"]] for row in footprints(asked)]
     short, short_packed, long, long_packed = (size / 2**20 for size in held)
-    assert short == short_packed == pytest.approx(519.5, abs=0.1)
-    assert long == pytest.approx(519.5, abs=0.1)  # the mask's 256 MiB are free again when the logits come
+    assert short == short_packed == pytest.approx(527, abs=0.1)
+    assert long == pytest.approx(527, abs=0.1)  # the mask's 256 MiB are free again when the logits come
     assert long_packed == pytest.approx(820.8, rel=0.005)
 
 

@@ -11,9 +11,9 @@
 --   ollama_tag: as `ollama run` takes it, where the name is one of its library.
 --
 -- gpus_called('A100 40G'): the cards that go by a name: an id or a whole name, else without the words of makers and
---   machines, and with its memory where that is said; none, one, or several that differ in what was not said. "16 GB
---   Mac" is every chip of Apple with that memory, "24 GB" every NVIDIA card of it that one buys (else those of
---   workstations, else of data centres).
+--   machines, and with its memory where that is said; none, one, or several that differ in what was not said. "Mac
+--   Studio" is every chip that one was built with, "16 GB Mac" every chip of Apple with that memory, "24 GB" every
+--   NVIDIA card of it that one buys (else those of workstations, else of data centres).
 --
 -- Units: GiB. Source: the tables repository_name, ollama_tag, family_name, model, gpu. Not covered: names that are
 -- neither a model's nor made by these patterns.
@@ -140,6 +140,9 @@ FROM answered;
 
 -- A card's name as people write it, without makers, series, sizes and the machine that it is built into.
 CREATE OR REPLACE MACRO is_a_mac(name) AS regexp_matches(lower(name), '\b(apple|macs?|macbooks?|imac)\b');
+-- (a kind of Mac: its chips are lines of gpu_name)
+CREATE OR REPLACE MACRO names_a_mac(name) AS
+    regexp_matches(lower(name), '\b(mac (studio|mini)|macbook (pro|air))\b');
 -- (3090s are several, a 4070 TiS is a Ti SUPER, a 6000 Pro a Pro 6000, and a laptop is one wherever that is said)
 CREATE OR REPLACE MACRO plain_series(name) AS regexp_replace(regexp_replace(regexp_replace(regexp_replace(
     regexp_replace(lower(name), '\b(mobile|notebook|laptop gpu)\b', 'laptop', 'g'),
@@ -169,6 +172,8 @@ WHERE CASE
     WHEN said.name <> '' THEN said.name IN (plain_card(replace(gpu.gpu_id, '-', ' ')), plain_card(gpu.name),
         plain_card(regexp_replace(replace(gpu.gpu_id, '-', ' '), '(pcie|sxm\d?|nvl|oam)', '')))
         OR gpu.gpu_id IN (SELECT known.gpu_id FROM gpu_name AS known WHERE plain_card(known.driver_name) = said.name)
+    WHEN names_a_mac(asked) THEN gpu.gpu_id IN (SELECT known.gpu_id FROM gpu_name AS known
+        WHERE names_a_mac(known.driver_name) AND contains(lower(asked), lower(known.driver_name)))
     WHEN said.size_gib IS NULL THEN false
     WHEN is_a_mac(asked) THEN gpu.vendor = 'apple'
     ELSE gpu.vendor = 'nvidia' AND gpu.segment = sized.segment

@@ -28,3 +28,13 @@ SELECT model_id, {
     'score_input_bytes_each': rule.score_input_bytes_each
 } AS engine_index
 FROM model JOIN engine_index AS rule ON list_contains(string_split(rule.model_types, ' '), model.model_type);
+
+-- What graphs of an architecture keep alive beside what all do (activations/inference/llama_cpp.sql).
+CREATE OR REPLACE TEMP TABLE engine_graph_shape AS
+SELECT model_id, {
+    'logit_elements': rule.logit_elements, 'logit_streams': rule.logit_streams,
+    'has_masks_below_logits': rule.has_masks_below_logits, 'layer_streams': rule.layer_streams,
+    'unfused_streams': rule.unfused_streams, 'handed_streams': rule.handed_streams,
+    'hands_layer_inputs': rule.hands_layer_inputs, 'holds_layer_inputs': rule.holds_layer_inputs
+} AS engine_graph
+FROM model JOIN engine_graph AS rule ON list_contains(string_split(rule.model_types, ' '), model.model_type);

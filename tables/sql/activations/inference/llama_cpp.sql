@@ -10,7 +10,9 @@
 --       (src/models/deepseek2.cpp); without flash attention the latents of all cells are transposed beside the scores
 --   shared   experts that see every token are alive beside those that are picked, and under the logits
 --   biased   T5's attention is never fused: its buckets become biases, which are laid out anew and added to the scores
---   several GPUs: four copies of masks and of what goes from one to the next, kept all the while
+--   several GPUs: four copies of masks and of what goes from one to the next, kept all the while: streams, and keys and
+--       values of the layers of another GPU that layers of this one read (Gemma 4 E2B)
+--   graph    of architectures whose last stream lies behind what was freed, or that keep more alive: table engine_graph
 --   tower    of a model that sees a buffer of its own, reserved while it loads (for the image that it warms up
 --       with) and kept, larger where a larger image is read: 4 × tokens × elements of its graph per token, + pairs of
 --       tokens (masks, or scores without flash attention)
@@ -34,9 +36,10 @@ CREATE OR REPLACE MACRO window_cells_llama_cpp(win, scenario, constants) AS whol
     least(scenario.sequences * scenario.context_tokens, scenario.sequences * win
         + constants.llama_cpp_micro_batch_tokens), constants);
 
--- A mask of the whole context, and one of the windows of architectures whose windows it knows.
+-- A mask of the whole context, and one of the windows of architectures whose windows it knows; none where no layer
+-- attends (Mamba).
 CREATE OR REPLACE MACRO mask_bytes_llama_cpp(model, scenario, constants) AS
-    constants.llama_cpp_micro_batch_tokens * 2 * (
+    iif(coalesce(model.attention_layer_count, 0) > 0, 1, 0) * constants.llama_cpp_micro_batch_tokens * 2 * (
         context_cells_llama_cpp(scenario, constants)
         + iif(has_windows(model, 'llama.cpp'),
             coalesce(window_cells_llama_cpp(model.shortest_window, scenario, constants), 0), 0));
@@ -73,14 +76,46 @@ CREATE OR REPLACE MACRO attention_elements_llama_cpp(model) AS model.query_max
 CREATE OR REPLACE MACRO shared_elements_llama_cpp(model, constants) AS
     iif(model.shared_max > 0, model.shared_max + constants.llama_cpp_shared_streams * model.hidden_size, 0);
 
+-- Streams of the hidden size that an architecture keeps alive beside those that all do, in bytes of a micro-batch.
+CREATE OR REPLACE MACRO stream_bytes_llama_cpp(streams, model, constants) AS
+    constants.llama_cpp_micro_batch_tokens * 4 * coalesce(streams, 0) * model.hidden_size;
+
 CREATE OR REPLACE MACRO logit_bytes_llama_cpp(model, constants) AS constants.llama_cpp_micro_batch_tokens * 4
-    * (model.vocab_size + model.hidden_size + shared_elements_llama_cpp(model, constants));
+        * (model.vocab_size + coalesce(model.engine_graph.logit_elements, 0) + model.hidden_size
+            + iif(coalesce(model.engine_graph.holds_layer_inputs, false), coalesce(model.per_layer_input_sum, 0), 0)
+            + shared_elements_llama_cpp(model, constants))
+    + stream_bytes_llama_cpp(model.engine_graph.logit_streams, model, constants);
+
+-- (the last stream lies behind masks that are free again, and the logits behind it)
+CREATE OR REPLACE MACRO masks_below_logits_llama_cpp(model, scenario, constants) AS
+    iif(coalesce(model.engine_graph.has_masks_below_logits, false),
+        mask_bytes_llama_cpp(model, scenario, constants), 0);
+
+-- What goes from one GPU to the next: two streams and those of the architecture, inputs of each layer; and keys and
+-- values of layers that cache for later ones, where those all lie on another GPU.
+CREATE OR REPLACE MACRO handed_stream_bytes_llama_cpp(model, constants) AS
+    stream_bytes_llama_cpp(2 + coalesce(model.engine_graph.handed_streams, 0), model, constants)
+    + iif(coalesce(model.engine_graph.hands_layer_inputs, false),
+        constants.llama_cpp_micro_batch_tokens * 4 * coalesce(model.per_layer_input_sum, 0), 0);
+CREATE OR REPLACE MACRO borrowed_layers(mixers) AS
+    coalesce(list_sum(list_transform(mixers, lambda mixer: iif(mixer.mechanism = 'shared', mixer.layer_count, 0))), 0);
+CREATE OR REPLACE MACRO is_borrowed_afar(model, scenario) AS borrowed_layers(model.mixers) > 0
+    AND model.layer_count - borrowed_layers(model.mixers)
+        <= (model.layer_count + 1) * (scenario.pipeline_parallel - 1) / scenario.pipeline_parallel;
+CREATE OR REPLACE MACRO borrowed_cache_bytes_llama_cpp(model, scenario, constants) AS
+    iif(is_borrowed_afar(model, scenario), scenario.kv_element_bits / 8 * list_sum(list_transform(model.mixers,
+        lambda mixer: iif(mixer.mechanism = 'shared', mixer.layer_count * (mixer.key_width + mixer.value_width)
+            * coalesce(window_cells_llama_cpp(mixer.window_tokens, scenario, constants),
+                context_cells_llama_cpp(scenario, constants)), 0))), 0);
+CREATE OR REPLACE MACRO handed_bytes_of_llama_cpp(model, scenario, constants) AS
+    handed_stream_bytes_llama_cpp(model, constants) + borrowed_cache_bytes_llama_cpp(model, scenario, constants);
 
 -- Logits of a micro-batch, or the widest moment of a layer. Without flash attention the scores of one layer.
 CREATE OR REPLACE MACRO layer_buffer_bytes_llama_cpp(model, scenario, constants) AS greatest(
     constants.llama_cpp_micro_batch_tokens * 4 * block_elements_llama_cpp(model),
     constants.llama_cpp_micro_batch_tokens * 4 * attention_elements_llama_cpp(model)
-        + unpacked_cache_bytes_llama_cpp(model, scenario, constants));
+        + unpacked_cache_bytes_llama_cpp(model, scenario, constants))
+    + stream_bytes_llama_cpp(model.engine_graph.layer_streams, model, constants);
 
 -- Elements per token beside the scores of one layer.
 CREATE OR REPLACE MACRO beside_scores_llama_cpp(model, constants) AS shared_elements_llama_cpp(model, constants)
@@ -91,15 +126,18 @@ CREATE OR REPLACE MACRO beside_scores_llama_cpp(model, constants) AS shared_elem
 -- (masks are fp32 here)
 CREATE OR REPLACE MACRO unfused_buffer_bytes_llama_cpp(model, scenario, constants) AS
     constants.llama_cpp_micro_batch_tokens * 4 * greatest(
-        model.vocab_size + model.hidden_size + shared_elements_llama_cpp(model, constants),
+        logit_bytes_llama_cpp(model, constants) / (constants.llama_cpp_micro_batch_tokens * 4),
         block_elements_llama_cpp(model),
         iif(model.attention_form = 'biased', 4, 1) * (model.head_max + 1)
             * context_cells_llama_cpp(scenario, constants) + beside_scores_llama_cpp(model, constants))
+    + stream_bytes_llama_cpp(model.engine_graph.unfused_streams, model, constants)
     + 2 * latent_elements_llama_cpp(model) * context_cells_llama_cpp(scenario, constants)
     + iif(scenario.pipeline_parallel > 1,
         constants.llama_cpp_pipeline_copies
             * (iif(model.attention_form = 'biased', 8, 2) * mask_bytes_llama_cpp(model, scenario, constants)
-                + constants.llama_cpp_micro_batch_tokens * 4 * (2 * model.hidden_size + model.key_max)), 0);
+                + handed_bytes_of_llama_cpp(model, scenario, constants)
+                + constants.llama_cpp_micro_batch_tokens * 4 * model.key_max
+                    * iif(has_windows(model, 'llama.cpp'), 3, 1)), 0);
 
 CREATE OR REPLACE MACRO compute_buffer_bytes_llama_cpp(model, scenario, constants) AS CASE
     WHEN has_engine_index(model, scenario) THEN indexed_buffer_bytes_llama_cpp(model, scenario, constants)
@@ -107,11 +145,11 @@ CREATE OR REPLACE MACRO compute_buffer_bytes_llama_cpp(model, scenario, constant
         unfused_buffer_bytes_llama_cpp(model, scenario, constants)
     WHEN scenario.pipeline_parallel > 1 THEN
         constants.llama_cpp_pipeline_copies * (mask_bytes_llama_cpp(model, scenario, constants)
-            + constants.llama_cpp_micro_batch_tokens * 8 * model.hidden_size)
+            + handed_bytes_of_llama_cpp(model, scenario, constants))
         + greatest(logit_bytes_llama_cpp(model, constants),
             layer_buffer_bytes_llama_cpp(model, scenario, constants))
     ELSE greatest(
-        logit_bytes_llama_cpp(model, constants),
+        logit_bytes_llama_cpp(model, constants) + masks_below_logits_llama_cpp(model, scenario, constants),
         mask_bytes_llama_cpp(model, scenario, constants) + layer_buffer_bytes_llama_cpp(model, scenario, constants))
 END;
 

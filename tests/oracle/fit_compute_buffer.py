@@ -1,0 +1,97 @@
+"""Fits engine_graph.csv: the fewest streams of a type of model with which the formula is nowhere less than what llama.cpp was counted to reserve.
+
+    python tests/oracle/fit_compute_buffer.py almanac.duckdb [counts.csv]    # of a build; rows of compute_buffer.csv, or others like them
+
+Says for each type what its rows want beyond what the formula counts of every model, and how far it is off with that. Types that want the same are one
+line of the table. What llama.cpp's source says (logit_elements, hands_layer_inputs, holds_layer_inputs) is taken as it stands in the table and not fitted.
+"""
+
+from __future__ import annotations
+
+import csv
+import sys
+from pathlib import Path
+
+import duckdb
+
+ROWS = Path(__file__).with_name("compute_buffer.csv")
+BITS = {"bf16": 16.0, "q8_0": 8.5, "q4_0": 4.5}
+STEP, MOST = 0.5, 24
+LEFT = 4 << 20  # bytes of blocks that are too small, which no formula knows
+FITTED = ("logit_streams", "has_masks_below_logits", "layer_streams", "unfused_streams", "handed_streams")
+# which rows a column is fitted to: short contexts, long ones, packed caches, no fused attention, several GPUs
+OF = (
+    "gpus = 1 AND attention = 'flash' AND tokens <= 8192 AND bits = 16",
+    "gpus = 1 AND attention = 'flash' AND bits = 16",
+    "gpus = 1 AND attention = 'flash'",
+    "gpus = 1 AND attention = 'eager'",
+    "gpus > 1",
+)
+TOLD = """
+    CREATE OR REPLACE TEMP TABLE told AS
+    SELECT wanted.*, tried, compute_buffer_bytes_llama_cpp(struct_update(model, engine_graph := {{
+        'logit_elements': coalesce(model.engine_graph.logit_elements, 0)::BIGINT,
+        'hands_layer_inputs': coalesce(model.engine_graph.hands_layer_inputs, false),
+        'holds_layer_inputs': coalesce(model.engine_graph.holds_layer_inputs, false), {fields}}}),
+        {{'context_tokens': tokens, 'sequences': sequences, 'kv_element_bits': bits, 'attention': attention,
+        'pipeline_parallel': gpus, 'engine_id': 'llama.cpp',
+        'stage_share': ceil(model.layer_count / gpus) / model.layer_count}}, constants) - bytes AS over
+    FROM wanted JOIN shape_row USING (model_id) JOIN rule USING (kind), constants, (SELECT unnest({tries}) AS tried)
+    WHERE {of}
+"""
+
+
+def tell(book: duckdb.DuckDBPyConnection, tried: str | None, tries: str, of: str) -> None:
+    fields = ", ".join(f"'{name}': {'tried' if name == tried else 'rule.' + name}" for name in FITTED)
+    book.execute(TOLD.format(fields=fields, tries=tries, of=of))
+
+
+def fit(book: duckdb.DuckDBPyConnection, column: str, of: str) -> None:
+    """The least of what is tried that leaves nothing missing, or least of it; an upper bound of masks only where it helps."""
+    is_flag = column == "has_masks_below_logits"
+    tell(
+        book,
+        column,
+        "[false, true]" if is_flag else f"list_transform(range({int(MOST / STEP)}), lambda n: n * {STEP})",
+        of,
+    )
+    book.execute(f"""
+        UPDATE rule SET {column} = best FROM (
+            SELECT kind, arg_min(tried, (greatest(-least, {LEFT}), tried::DOUBLE)) AS best
+            FROM (SELECT kind, tried, min(over) AS least FROM told GROUP BY kind, tried) GROUP BY kind
+        ) AS fitted WHERE fitted.kind = rule.kind
+    """)
+
+
+def main() -> None:
+    book = duckdb.connect()
+    book.execute(f"ATTACH '{sys.argv[1]}' AS almanac (READ_ONLY)")
+    book.execute("SET search_path = 'almanac.internal,almanac.main,memory.main'")
+    kinds = dict(book.execute("SELECT model_id, model.model_type FROM shape_row").fetchall())
+    book.execute(
+        "CREATE TEMP TABLE wanted (kind TEXT, model_id TEXT, tokens BIGINT, sequences BIGINT, bits DOUBLE, attention TEXT, gpus INT, bytes BIGINT)"
+    )
+    with (Path(sys.argv[2]) if len(sys.argv) > 2 else ROWS).open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["buffer_bytes"] and row["model_id"] in kinds]
+    book.executemany("INSERT INTO wanted VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [
+        (kinds[row["model_id"]], row["model_id"], int(row["context_tokens"]), int(row["sequences"]), BITS[row["kv_dtype_id"]],
+            row["attention"], int(row["gpu_count"]), int(row["buffer_bytes"]))
+        for row in rows
+    ])  # fmt: skip
+    book.execute("""
+        CREATE TEMP TABLE rule AS SELECT DISTINCT kind, 0.0::DOUBLE AS logit_streams, false AS has_masks_below_logits,
+            0.0::DOUBLE AS layer_streams, 0.0::DOUBLE AS unfused_streams, 0.0::DOUBLE AS handed_streams FROM wanted
+    """)
+    for column, of in zip(FITTED, OF, strict=True):
+        fit(book, column, of)
+    tell(book, None, "[0]", "true")
+    for row in book.execute(f"""
+        SELECT kind, {", ".join(FITTED)}, min(over / bytes), max(over / bytes) FROM told JOIN rule USING (kind)
+        GROUP BY ALL HAVING {" OR ".join(f"{name}::DOUBLE > 0" for name in FITTED)} OR min(over) < -{LEFT} ORDER BY kind
+    """).fetchall():
+        wants = {name: value for name, value in zip(FITTED, row[1:-2], strict=True) if value}
+        print(row[0], wants, f"{row[-2]:+.1%} to {row[-1]:+.1%}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
