@@ -122,6 +122,26 @@ def shard(model, row: dict[str, str], mesh) -> None:
     fully_shard(model, **named)
 
 
+def add_tiled_head(model) -> None:
+    """TRL's head in tiles (a release of it unpacked at TRL), every position of which has a label."""
+    import ast
+    import os
+
+    import trl_kernels
+
+    trl = Path(os.environ["TRL"]) / "trl"
+
+    def functions(path: Path, names: set[str], space: dict) -> None:
+        found = [part for part in ast.parse(path.read_text()).body if getattr(part, "name", None) in names]
+        text = f"from __future__ import annotations\n{ast.unparse(ast.Module(found, []))}"
+        text = text.replace("hidden_states[mask]", "hidden_states.flatten(0, 1).clone()").replace(
+            "labels[mask]", "labels.flatten()"
+        )
+        exec(compile(text, str(path), "exec"), space)  # noqa: S102
+
+    trl_kernels.add_tiled_head(trl, functions, model, ("log_probs", "entropy", "is_top1"))
+
+
 def count(model_row: dict[str, str], row: dict[str, str]) -> int:
     import live_storage
     import torch
@@ -137,6 +157,8 @@ def count(model_row: dict[str, str], row: dict[str, str]) -> int:
     tracker = tracker_of_shards()
     tokens = (int(row["sequences"]), int(row["context_tokens"]))
     mesh = init_device_mesh("cuda", (int(row["gpu_count"]),))
+    if row["loss"] == "tiled":
+        add_tiled_head(model)
     with FakeTensorMode(allow_non_fake_inputs=True):
         count_training.to_fake(model)
         count_training.behave_as_with_values()

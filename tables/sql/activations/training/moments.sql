@@ -215,7 +215,8 @@ CREATE OR REPLACE MACRO optimizer_moment(model, scenario, optimizer, stage) AS
 
 -- The moments of a step on one stage, with what several GPUs add to each.
 CREATE OR REPLACE MACRO moments(model, scenario, optimizer, stage) AS {
-    'loss': loss_moment(model, scenario, stage) + gathered_at_loss(model, scenario, stage) + model.mask_buffer_bytes,
+    'loss': loss_moment(model, scenario, stage) + gathered_at_loss(model, scenario, stage)
+        + gathered_for_tiles(model, scenario, stage) + model.mask_buffer_bytes,
     'forward': forward_moment(model, scenario, stage) + gathered_at_forward(model, scenario, stage)
         + model.mask_buffer_bytes,
     'backward': backward_moment(model, scenario, stage, scenario.sums, scenario.made_in_layer)
