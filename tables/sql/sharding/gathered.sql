@@ -83,7 +83,11 @@ CREATE OR REPLACE MACRO gathered_at_backward(model, scenario, stage) AS CASE sce
         ELSE scenario.unit_elements * scenario.gather_bytes_each + iif(scenario.is_root_whole,
             (stage.head + stage.embedding) * ends_bytes_each(scenario) + made_head(model, stage)
                 * scenario.made_bytes_each + scenario.unit_elements * scenario.reduce_bytes_each,
-            greatest(made_head(model, stage), scenario.unit_elements) * scenario.reduce_bytes_each) END
+            -- (a tied one is a unit with the embedding, and whole until that has its gradient: no shard of it is there)
+            iif(model.is_head_tied, stage.head * ends_bytes_each(scenario) + made_head(model, stage)
+                * scenario.made_bytes_each + scenario.unit_elements * scenario.reduce_bytes_each
+                - iif(scenario.offload = 'none', gradient_bytes(stage.head, scenario), 0),
+                greatest(made_head(model, stage), scenario.unit_elements) * scenario.reduce_bytes_each)) END
     ELSE gathered_at_loss(model, scenario, stage)
 END;
 
