@@ -38,7 +38,9 @@ def judged():
     connection.close()
     by_scenario = {answer[:-3]: answer[-3:] for answer in answers}
     # (a frozen base in fp32 is answered as what it is gathered in)
-    cast = pl.when(pl.col("dtype_id") == "fp32", pl.col("precision") == "amp").then(pl.lit("bf16")).otherwise("dtype_id")
+    cast = (
+        pl.when(pl.col("dtype_id") == "fp32", pl.col("precision") == "amp").then(pl.lit("bf16")).otherwise("dtype_id")
+    )
     asked = frame.with_columns(cast.alias("dtype_id")).select("model_id", *named)
     for row, scenario in zip(rows, asked.rows(), strict=True):
         predicted, row["moment"], row["reason"] = by_scenario[scenario]

@@ -145,7 +145,8 @@ END;
 -- Losses of TRL: where they were counted. In tiles they were under ZeRO and FSDP2 too, whose weights are in 16 bits.
 CREATE OR REPLACE MACRO is_loss_of_trl(loss) AS coalesce(loss IN ('logged', 'logged-blocks', 'one-pass', 'recomputed',
     'recomputed-fp32', 'tiled', 'tiled-reference'), false);
-CREATE OR REPLACE MACRO is_tiled_in_shards(scenario) AS scenario.loss = 'tiled' AND scenario.precision IN ('amp', 'mixed')
+CREATE OR REPLACE MACRO is_tiled_in_shards(scenario) AS scenario.loss = 'tiled'
+    AND scenario.precision IN ('amp', 'mixed')
     AND scenario.tensor_parallel * scenario.pipeline_parallel * scenario.context_parallel = 1
     AND coalesce(scenario.scheme IN ('deepspeed', 'fsdp2'), false);
 CREATE OR REPLACE MACRO is_counted_where(scenario, optimizer) AS optimizer.state_form IN ('elementwise', 'blockwise')

@@ -30,7 +30,8 @@
 --   an fp32 product; with fused_loss = unsloth the chunks and the fp32 logits of unsloth_zoo's fused_linear.py.
 --   one-pass: TRL's selective_log_softmax_and_entropy over Transformers' logits (source trl-1.14.2), in fp32 as
 --   accelerate hands them on; tiled: TRL's add_fused_lm_head with its Triton kernels (source trl-1.16.0), its steps in
---   tests/oracle/preference.csv; logged and recomputed: TRL's SFTTrainer (source trl-1.16.0-losses), its steps in
+--   tests/oracle/preference.csv, under FSDP2 in sharded_peaks.csv; under ZeRO it gathers the head by itself, in both
+--   passes (maybe_gather_lm_head_ctx); logged and recomputed: TRL's SFTTrainer (source trl-1.16.0-losses), its steps in
 --   tests/oracle/card.csv;
 --   score: TRL's RewardTrainer (source trl-1.0.0-reward), its steps in tests/oracle/preference.csv.
 -- Not covered: compiled losses, fused losses of heads that are trained under autocast (null with a reason).
