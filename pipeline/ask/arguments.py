@@ -14,6 +14,14 @@ from .shared import OFFLOADS
 
 CHECKPOINTINGS = ("full", "selective", "none")
 PHASES = ("inference", "lora", "qlora", "full-finetune", "pretrain")
+LORA_TARGETS = ("all-linear", "attention", "query-value", "linear-layers", "attention-experts", "experts")
+# the matrices that peft names, and the word of the macros for them (constant names of Llama's kin)
+_ATTENTION = frozenset({"q_proj", "k_proj", "v_proj", "o_proj"})
+MODULES = {
+    _ATTENTION: "attention",
+    _ATTENTION | {"gate_proj", "up_proj", "down_proj"}: "all-linear",
+    frozenset({"q_proj", "v_proj"}): "query-value",
+}
 OBJECTIVES = ("dpo", "orpo", "kto", "reward", "grpo")
 # phases as people say them
 SAID_PHASES = {
@@ -249,6 +257,15 @@ def _add_use(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--rank", type=_count("--rank", 65_536), metavar="R", help="of a LoRA (default: 16)")
     command.add_argument(
+        "--lora-targets",
+        type=_targets,
+        metavar="T",
+        help=f"what a LoRA adapts: {', '.join(LORA_TARGETS)}, or names of modules, q_proj,v_proj (default: all-linear, or the program's)",
+    )
+    command.add_argument(
+        "--lora-dropout", type=_share, metavar="P", help="of a LoRA, from 0 to below 1 (default: 0, or the program's)"
+    )
+    command.add_argument(
         "--program",
         type=_name,
         metavar="P",
@@ -403,6 +420,31 @@ def _data(text: str) -> tuple[int | None, int | None]:
     if not 0 < size <= 10**15:
         raise argparse.ArgumentTypeError(f"{text[:40]!r} is no amount of text: 500MB, 10GB, 2Btokens")
     return size, None
+
+
+def _targets(text: str) -> str:
+    """What is adapted, by the word of the macros; names of modules that make up one of these are that one."""
+    names = [
+        name for name in re.split(r"[\s,;]+", text.strip().strip("[]()").replace("'", "").replace('"', "")) if name
+    ]
+    word = names[0].lower().replace("_", "-") if len(names) == 1 else MODULES.get(frozenset(names))
+    word = {"all": "all-linear", "qv": "query-value"}.get(str(word), word)
+    if word not in LORA_TARGETS:
+        known = " or ".join(",".join(sorted(modules)) for modules in MODULES)
+        raise argparse.ArgumentTypeError(
+            f"{text[:60]!r} was not counted: it is {', '.join(LORA_TARGETS)}, or {known}; all-linear is the most of any of these modules"
+        )
+    return word
+
+
+def _share(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < 1:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no number from 0 to below 1")
+    return number
 
 
 def _positive(text: str) -> float:

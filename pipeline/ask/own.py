@@ -20,16 +20,13 @@ from pipeline.base.failures import OwnModelError
 from pipeline.cli import kept
 
 from .almanac import Almanac
+from .arguments import MODULES
 from .problems import NoData, Unknown, Wrong
 from .question import Card, Model, Use
 
 MODEL_ID = "own/model"
 ADAPTER = "adapter_config.json"
 _LARGEST_BYTES = 4 * 1024**2
-# the matrices that peft names, and the word of the macros for them (constant names of Llama's kin)
-_ATTENTION = frozenset({"q_proj", "k_proj", "v_proj", "o_proj"})
-_LINEAR = _ATTENTION | {"gate_proj", "up_proj", "down_proj"}
-_TARGETS = {_ATTENTION: "attention", _LINEAR: "all-linear", frozenset({"q_proj", "v_proj"}): "query-value"}
 # what changes how much an adapter holds, and has no word there
 _UNSAID = (
     "modules_to_save",
@@ -102,7 +99,7 @@ def adapter_of(path: Path) -> Adapter | None:
     if targets == "all-linear":
         word = targets
     elif isinstance(targets, list) and all(isinstance(name, str) for name in targets):
-        word = _TARGETS.get(frozenset(targets))
+        word = MODULES.get(frozenset(targets))
     else:
         word = None
     if word is None:

@@ -99,7 +99,12 @@ def _planned(almanac: Almanac, macro: str, model: Model, card: Card, given: dict
 
 def _plans(almanac: Almanac, model: Model, card: Card, use: Use) -> list[Row]:
     named = {"dtype_id": use.dtype_id, "context_tokens": use.context_tokens, "sequences": use.sequences}
-    named |= {"lora_rank": use.lora_rank, "lora_targets": use.lora_targets, "adapter": use.adapter}
+    named |= {
+        "lora_rank": use.lora_rank,
+        "lora_targets": use.lora_targets,
+        "adapter": use.adapter,
+        "lora_dropout": use.lora_dropout,
+    }
     named |= {"sharding": use.sharding, "engine_id": use.sharding_engine_id, "offload": use.offload}
     named |= {"program": use.program, "program_version": use.program_version}
     named |= {"checkpointing": use.checkpointing, "optimizer_id": use.optimizer_id}

@@ -17,7 +17,7 @@ from .shared import check_cards
 from .words import format_name, gib_of
 
 _ARGUMENTS = (
-    "phase_id := $phase, dtype_id := $dtype, context_tokens := $context, sequences := $sequences, lora_rank := $rank, program := $program, "
+    "phase_id := $phase, dtype_id := $dtype, context_tokens := $context, sequences := $sequences, lora_rank := $rank, lora_targets := $targets, lora_dropout := $dropout, program := $program, "
     "program_version := $version, gpu_count := $count, sharding := $sharding, engine_id := $engine, offload := $offload, "
     "checkpointing := $checkpointing, optimizer_id := $optimizer"
 )
@@ -74,6 +74,8 @@ def _asked(model: Model, card: Card, use: Use, objective: str, generator: str | 
         "context": use.context_tokens,
         "sequences": use.sequences,
         "rank": use.lora_rank,
+        "targets": use.lora_targets,
+        "dropout": use.lora_dropout,
         "program": use.program,
         "version": use.program_version,
         "count": card.count,

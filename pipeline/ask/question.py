@@ -66,6 +66,7 @@ class Use:
     kv_dtype_id: str | None = None
     lora_rank: int | None = None
     lora_targets: str | None = None
+    lora_dropout: float | None = None
     adapter: str | None = None
     program: str | None = None  # whose defaults are taken
     program_version: str | None = None
@@ -95,7 +96,15 @@ class Use:
     @property
     def is_plain(self) -> bool:
         """Whether it says nothing that few ask for: the formulas are shorter then."""
-        said = (self.lora_rank, self.lora_targets, self.adapter, self.program, self.sharding, self.offload)
+        said = (
+            self.lora_rank,
+            self.lora_targets,
+            self.lora_dropout,
+            self.adapter,
+            self.program,
+            self.sharding,
+            self.offload,
+        )
         said += (self.tensor_parallel, self.pipeline_parallel, self.batched_tokens)
         return self.is_usual and all(one is None for one in said)
 

@@ -69,6 +69,7 @@ def scenario_of(model: Model, use: Use, dtype: str | None, engine: str | None, c
     given = {
         "lora_rank": use.lora_rank,
         "lora_targets": use.lora_targets,
+        "lora_dropout": use.lora_dropout,
         "adapter": use.adapter,
         "program": use.program,
         "program_version": use.program_version,

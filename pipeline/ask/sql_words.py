@@ -18,7 +18,9 @@ OPTIONS = {
     "generator": "--generator",
     "images": "--images",
     "kv_dtype_id": "--kv",
+    "lora_dropout": "--lora-dropout",
     "lora_rank": "--rank",
+    "lora_targets": "--lora-targets",
     "offload": "--offload",
     "optimizer_id": "--optimizer",
     "phase_id": "--phase",
@@ -30,9 +32,7 @@ OPTIONS = {
     "tensor_parallel": "--tensor-parallel",
 }
 # its tables, and arguments that say nothing to whom has no SQL
-_LEFT_OUT = re.compile(
-    r" \(table \w+\)| \(lora_\w+ := \w+\)|(?:, and|:) attention := 'eager' says what (?:is needed without|bf16 needs)"
-)
+_LEFT_OUT = re.compile(r" \(table \w+\)|(?:, and|:) attention := 'eager' says what (?:is needed without|bf16 needs)")
 _ARGUMENT = re.compile(r"([a-z_][a-z0-9_]*) := (?:'([^']*)'|([\w.+-]*))")
 _HEADS = re.compile(r"\b(\d+) attention heads do not divide by tensor_parallel (\d+)")
 _WORDS = {"program_version": "version", "false": "off", "true": "on", "n": "N"}

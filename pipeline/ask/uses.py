@@ -24,13 +24,20 @@ def use_of(almanac: Almanac, asked: argparse.Namespace, adapter: Any, model: Any
         raise Wrong("--generator is of a training on rewards: --objective grpo")
     is_training = phase != question.INFERENCE
     rank = getattr(asked, "rank", None)
-    if rank and phase not in ("lora", "qlora"):
-        raise Wrong("--rank is of a LoRA: --phase lora or qlora")
+    targets, dropout = getattr(asked, "lora_targets", None), getattr(asked, "lora_dropout", None)
+    for flag, value in (("--rank", rank), ("--lora-targets", targets), ("--lora-dropout", dropout)):
+        if value is not None and phase not in ("lora", "qlora"):
+            raise Wrong(f"{flag} is of a LoRA: --phase lora or qlora")
     if asked.kv and is_training:
         raise Wrong("--kv is of inference: a training holds no cache")
     if rank and adapter:
         raise Wrong(f"--rank is said by the adapter: {adapter.rank}")
+    if targets and adapter:
+        raise Wrong(f"--lora-targets is said by the adapter: {adapter.lora_targets}")
     is_made = model is not None and pictures.is_made_by(almanac, model)
+    if (targets or dropout is not None) and (is_made or getattr(asked, "train_on", None)):
+        flag = "--lora-targets" if targets else "--lora-dropout"
+        raise Wrong(f"{flag} is of models that write text, without --train-on")
     named = getattr(asked, "program", None)
     if is_made and named:
         pictures.check_program(almanac, named)
@@ -53,6 +60,8 @@ def use_of(almanac: Almanac, asked: argparse.Namespace, adapter: Any, model: Any
         dtype_id=question.dtype_of(almanac, asked.format) if asked.format else None,
         kv_dtype_id=question.kv_dtype_of(almanac, asked.kv) if asked.kv else None,
         lora_rank=rank,
+        lora_targets=targets,
+        lora_dropout=dropout,
         **shares,
         **_said_of_training(almanac, asked, is_made, is_training=is_training),
         **_said_of_server(almanac, asked, program, phase, is_made),

@@ -19,6 +19,8 @@ ELSEWHERE = {
     "--gpu": ("--card", "--device", "--vram", "--tp", "--tp-size", "--tensor-parallel-size", "--gpus", "-g"),
     "--phase": ("--train", "--task", "--method", "--mode"),
     "--rank": ("--lora-rank", "--lora-r", "-r"),
+    "--lora-targets": ("--target-modules", "--lora-target", "--lora-target-modules"),
+    "--lora-dropout": ("--dropout",),
 }  # fmt: skip
 
 

@@ -48,6 +48,20 @@ def test_its_rank_and_its_matrices_are_asked_for(adapter, ask_json, folder, targ
     assert told["model"] == SMALL and told["adapter"]["lora_targets"] == word
 
 
+@pytest.mark.parametrize(
+    ("said", "word"), [("attention", "attention"), ("q_proj,v_proj", "query-value"), ("all", "all-linear")]
+)
+def test_what_a_lora_adapts_is_an_option(ask_json, folder, said, word):
+    import duckdb
+
+    told = ask_json(
+        "fits", SMALL, "--gpu", "rtx-4090", "--phase", "lora", "--lora-targets", said, "--lora-dropout", "0.1"
+    )
+    with duckdb.connect(str(folder / "almanac.duckdb"), read_only=True) as connection:
+        query = f"SELECT total_bytes FROM footprint_of('{SMALL}', phase_id := 'lora', lora_targets := '{word}', lora_dropout := 0.1, checkpointing := 'full')"
+        assert [(told["formats"][0]["total_bytes"],)] == connection.execute(query).fetchall()
+
+
 @pytest.mark.full
 def test_served_beside_the_weights_it_takes_of_the_card(adapter, ask_json, ask):
     plain = ask_json("fits", SMALL, "--gpu", "rtx-4090")

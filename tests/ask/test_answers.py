@@ -319,6 +319,17 @@ def test_plan_says_how_long_a_training_takes(ask_json, ask, macro):
         (["fits", TEXT, "--gpu", "rtx-4090", "--kv", "q3"], 2, "is no format of a cache"),
         (["fits", TEXT, "--gpu", "rtx-4090", "--kv", "q8_0", "--phase", "lora"], 2, "--kv is of inference"),
         (["fits", TEXT, "--gpu", "rtx-4090", "--rank", "8"], 2, "--rank is of a LoRA"),
+        (["fits", TEXT, "--gpu", "rtx-4090", "--lora-targets", "attention"], 2, "--lora-targets is of a LoRA"),
+        (
+            ["fits", TEXT, "--gpu", "rtx-4090", "--phase", "lora", "--lora-targets", "k_proj"],
+            2,
+            "'k_proj' was not counted",
+        ),
+        (
+            ["fits", TEXT, "--gpu", "rtx-4090", "--phase", "lora", "--lora-dropout", "1"],
+            2,
+            "no number from 0 to below 1",
+        ),
         (["fits", TEXT, "--gpu", "rtx-4090", "--keep", "x.duckdb"], 2, "--keep is for a config.json"),
         (["what", "--gpu", "rtx-4090", "--for", "singing"], 2, "it is one of chat, code"),
         (["plan", TEXT, "--gpu", "rtx-509"], 2, "Near it: rtx-5090"),

@@ -121,10 +121,13 @@ def test_a_checkpoint_in_mxfp4_is_trained_unpacked_and_that_is_said(ask, ask_jso
     assert "unpacked_from" not in ask_json("fits", TEXT, "--gpu", "h200", "--phase", "lora")
 
 
-def test_a_reason_names_no_argument_of_lora():
-    """The terminal has none of them: what it says is the word beside."""
+def test_a_reason_names_the_options_of_a_lora():
+    """The terminal has them by names of its own."""
     reason = "With a dropout of 0 it trains (lora_dropout := 0), and with adapters on attention alone (lora_targets := attention)"
-    assert plain(reason) == "With a dropout of 0 it trains, and with adapters on attention alone"
+    assert (
+        plain(reason)
+        == "With a dropout of 0 it trains (--lora-dropout 0), and with adapters on attention alone (--lora-targets attention)"
+    )
 
 
 @pytest.mark.full

@@ -171,6 +171,26 @@ def test_who_names_no_version_gets_the_newest_that_has_an_answer_and_is_told_whi
     assert earlier["total_bytes"] is None and "depends on the card" in earlier["unknown_reason"]
 
 
+@pytest.mark.parametrize("way", [("zero2", "deepspeed"), ("zero3", "deepspeed"), ("zero2", None), ("zero3", None)])
+def test_trl_multiplies_its_head_in_tiles_on_several_cards_too(footprint_of, way):
+    """tests/oracle/sharded_peaks.csv has its steps under FSDP2; DeepSpeed casts the model, and gathers the head for the tiles."""
+    shared = {"program": "trl", "sharding": way[0], "engine_id": way[1], "gpu_count": 8}
+    whole = footprint_of(MODEL, phase_id="full-finetune", program_version="1.2", **shared)
+    tiles = footprint_of(MODEL, phase_id="full-finetune", **shared)
+    assert (tiles["loss"], tiles["precision"]) == ("tiled", "mixed")
+    assert (
+        tiles["activations_bytes"] < 0.7 * whole["activations_bytes"]
+        and tiles["optimizer_bytes"] == whole["optimizer_bytes"]
+    )
+    lora = footprint_of(MODEL, phase_id="lora", **shared)
+    # TRL loads a base in fp32: FSDP2 keeps the shards so, DeepSpeed casts all of it
+    parameters = footprint_of(MODEL, dtype_id="bf16")["weights_bytes"] / 2
+    held = {"zero2": 2 * parameters, "zero3": parameters * (2 if way[1] else 4) / 8}[way[0]]
+    assert lora["weights_bytes"] == pytest.approx(held, rel=0.001)
+    between = footprint_of(MODEL, phase_id="lora", program_version="1.10", **shared)
+    assert between["total_bytes"] is None and "TRL 1.16 (program_version := 1.16) and 1.2" in between["unknown_reason"]
+
+
 @pytest.mark.full
 def test_unsloth_packs_routed_experts_and_adapts_them(footprint_of):
     """moe_utils_bnb4bit.py of unsloth_zoo, and the experts' parameters that the usual names of targets reach."""

@@ -6,7 +6,8 @@
 
 As count_training.py, with the real code of PyTorch's FSDP2 (fully_shard) on the first of `gpu_count` ranks of a process group
 that sends nothing. The wrapping is data: `accelerate` makes units of the layers, the embedding and the head with the final norm, and
-reduces gradients in the compute precision; `torchtitan` leaves embedding and head to the root and reduces in fp32.
+reduces gradients in the compute precision; `torchtitan` leaves embedding and head to the root and reduces in fp32. Rows with loss `tiled` have
+TRL's head (TRL=folder of an unpacked wheel); a LoRA's base is in fp32 where its row says so, as TRL loads it, and gathered in 16 bits.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import argparse
 import csv
 import gc
 import logging
+import os
 import sys
 import warnings
 from pathlib import Path
@@ -60,6 +62,7 @@ def install(gpu_count: int) -> None:
     torch.cuda.device_count = lambda: 8
     torch.cuda.current_device = lambda: 0
     torch.cuda.set_device = lambda *_args: None
+    torch._C._cuda_getCurrentRawStream = lambda _device: 0
     torch.cuda.is_available = torch.cuda.is_initialized = lambda: True
     dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=gpu_count)
 
@@ -106,20 +109,31 @@ def shard(model, row: dict[str, str], mesh) -> None:
     from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
     is_whole = row["engine_id"] == "torchtitan"
-    compute = torch.float32 if row["dtype_id"] == "fp32" else torch.bfloat16
+    compute = torch.float32 if row["dtype_id"] == "fp32" and row["precision"] != "amp" else torch.bfloat16
     policy = MixedPrecisionPolicy(param_dtype=compute, reduce_dtype=torch.float32 if is_whole else compute)
     named = {"mesh": mesh, "mp_policy": policy}
     layers = [module for module in model.modules() if type(module).__name__ in (model._no_split_modules or ())]
     for layer in layers:
         fully_shard(layer, **named)
     if not is_whole:
-        body, embedding, head = model.model, model.get_input_embeddings(), model.get_output_embeddings()
+        inner = model.get_base_model() if row["lora_rank"] else model
+        body, embedding, head = inner.model, inner.get_input_embeddings(), inner.get_output_embeddings()
         if embedding.weight is head.weight:
             fully_shard([body.norm, embedding, head], reshard_after_forward=False, **named)
         else:
             fully_shard(embedding, **named)
             fully_shard([body.norm, head], reshard_after_forward=False, **named)
     fully_shard(model, **named)
+
+
+def add_tiled_head(model) -> None:
+    """TRL's head in tiles, of a wheel that is unpacked in the folder TRL."""
+    import count_preference
+    import trl_kernels
+
+    count_preference.behave_as_a_whole_batch()
+    trl = Path(os.environ["TRL"]) / "trl"
+    trl_kernels.add_tiled_head(trl, count_preference.functions, model, ("log_probs", "entropy", "is_top1"))
 
 
 def count(model_row: dict[str, str], row: dict[str, str]) -> int:
@@ -137,6 +151,8 @@ def count(model_row: dict[str, str], row: dict[str, str]) -> int:
     tracker = tracker_of_shards()
     tokens = (int(row["sequences"]), int(row["context_tokens"]))
     mesh = init_device_mesh("cuda", (int(row["gpu_count"]),))
+    if row["loss"] == "tiled":
+        add_tiled_head(model.get_base_model() if row["lora_rank"] else model)
     with FakeTensorMode(allow_non_fake_inputs=True):
         count_training.to_fake(model)
         count_training.behave_as_with_values()

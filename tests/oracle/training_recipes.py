@@ -117,6 +117,8 @@ def loss_of(model, named: dict, form: str, engine: str = "transformers"):
     labels = named.pop("labels")
     if form == "full":
         return model(**named, labels=labels).loss
+    if form == "tiled":  # the forward pass of a model that has TRL's head (trl_kernels.add_tiled_head)
+        return model(**named, labels=labels, fused_lm_head=True).loss
     inner = model.get_base_model() if hasattr(model, "get_base_model") else model
     hidden = inner.get_decoder()(**named)[0]
     head = inner.get_output_embeddings()

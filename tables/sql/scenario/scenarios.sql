@@ -233,13 +233,19 @@ scenario AS (
     LEFT JOIN engine ON engine.engine_id = coalesce(asked.engine_id, dtype.engine_id)
     LEFT JOIN shape_row ON shape_row.model_id = asked.model_id
 ),
--- (weights that are cast beside fp32 masters leave autocast nothing to do: amp is mixed there, in 16 bits)
+-- (weights that are cast beside fp32 masters leave autocast nothing to do: amp is mixed there, in 16 bits; so is a
+-- frozen base in fp32, of which DeepSpeed leaves no more, and FSDP2 the shards)
 casting AS (
     SELECT scenario.* REPLACE (iif(is_cast, 'mixed', scenario.precision) AS precision,
-        iif(is_cast AND scenario.dtype_id = 'fp32', 'bf16', scenario.dtype_id) AS dtype_id)
+        iif((is_cast OR is_base_cast) AND scenario.dtype_id = 'fp32', 'bf16', scenario.dtype_id) AS dtype_id,
+        scenario.prepares_base AND NOT is_base_cast AS prepares_base),
+        is_base_cast AND has_master_weights AS has_wide_shards
     FROM (
         SELECT scenario AS scenario, coalesce(rule.casts_weights AND scenario.precision = 'amp'
-            AND scenario.phase_id IN ('pretrain', 'full-finetune'), false) AS is_cast
+            AND scenario.phase_id IN ('pretrain', 'full-finetune'), false) AS is_cast,
+            coalesce(rule.casts_weights AND scenario.precision = 'amp' AND scenario.phase_id = 'lora'
+                AND scenario.dtype_id = 'fp32', false) AS is_base_cast,
+            coalesce(rule.has_master_weights, false) AS has_master_weights
         FROM scenario
         LEFT JOIN sharding_rule AS rule ON rule.engine_id = scenario.engine_id AND rule.sharding = scenario.sharding
     )

@@ -46,6 +46,11 @@ CREATE OR REPLACE MACRO gathered_at_loss(model, scenario, stage) AS CASE scenari
     ELSE 0
 END;
 
+-- A head that TRL multiplies in tiles is gathered for that, beside what ZeRO-3 has left gathered of the layers.
+CREATE OR REPLACE MACRO gathered_for_tiles(model, scenario, stage) AS iif(scenario.scheme = 'deepspeed'
+    AND is_tiled(scenario) AND scenario.live_gathered > 0,
+    least(stage.head, model.parameter_count - scenario.live_gathered) * scenario.gather_bytes_each, 0);
+
 -- At the end of the forward pass the buffer that the head was gathered with is still there.
 CREATE OR REPLACE MACRO gathered_at_forward(model, scenario, stage) AS gathered_at_loss(model, scenario, stage)
     + iif(scenario.scheme = 'fsdp2' AND scenario.pipeline_parallel = 1 AND NOT scenario.is_root_whole
@@ -78,7 +83,11 @@ CREATE OR REPLACE MACRO gathered_at_backward(model, scenario, stage) AS CASE sce
         ELSE scenario.unit_elements * scenario.gather_bytes_each + iif(scenario.is_root_whole,
             (stage.head + stage.embedding) * ends_bytes_each(scenario) + made_head(model, stage)
                 * scenario.made_bytes_each + scenario.unit_elements * scenario.reduce_bytes_each,
-            greatest(made_head(model, stage), scenario.unit_elements) * scenario.reduce_bytes_each) END
+            -- (a tied one is a unit with the embedding, and whole until that has its gradient: no shard of it is there)
+            iif(model.is_head_tied, stage.head * ends_bytes_each(scenario) + made_head(model, stage)
+                * scenario.made_bytes_each + scenario.unit_elements * scenario.reduce_bytes_each
+                - iif(scenario.offload = 'none', gradient_bytes(stage.head, scenario), 0),
+                greatest(made_head(model, stage), scenario.unit_elements) * scenario.reduce_bytes_each)) END
     ELSE gathered_at_loss(model, scenario, stage)
 END;
 

@@ -58,7 +58,7 @@ CREATE OR REPLACE MACRO trained_weights(weight, scenario) AS CASE
     -- (a head is unquantised)
     WHEN is_quantised_base(scenario) THEN loaded_weights(weight, scenario) + weight.unquantised_bytes
         - iif(is_scored(scenario), weight.head_bytes, 0)
-    WHEN scenario.is_adapter THEN loaded_weights(weight, scenario)
+    WHEN scenario.is_adapter THEN iif(scenario.has_wide_shards, 2, 1) * loaded_weights(weight, scenario)
     WHEN scenario.precision = 'amp' AND scenario.dtype_id <> 'fp32' THEN 2 * loaded_weights(weight, scenario)
     ELSE loaded_weights(weight, scenario)
 END;

@@ -30,7 +30,8 @@
 --   an fp32 product; with fused_loss = unsloth the chunks and the fp32 logits of unsloth_zoo's fused_linear.py.
 --   one-pass: TRL's selective_log_softmax_and_entropy over Transformers' logits (source trl-1.14.2), in fp32 as
 --   accelerate hands them on; tiled: TRL's add_fused_lm_head with its Triton kernels (source trl-1.16.0), its steps in
---   tests/oracle/preference.csv; logged and recomputed: TRL's SFTTrainer (source trl-1.16.0-losses), its steps in
+--   tests/oracle/preference.csv, under FSDP2 in sharded_peaks.csv; under ZeRO it gathers the head by itself, in both
+--   passes (maybe_gather_lm_head_ctx); logged and recomputed: TRL's SFTTrainer (source trl-1.16.0-losses), its steps in
 --   tests/oracle/card.csv;
 --   score: TRL's RewardTrainer (source trl-1.0.0-reward), its steps in tests/oracle/preference.csv.
 -- Not covered: compiled losses, fused losses of heads that are trained under autocast (null with a reason).
@@ -152,12 +153,16 @@ CREATE OR REPLACE MACRO recomputed_loss_work(model, scenario) AS
         iif(scenario.loss = 'recomputed-fp32', (4 + scenario.compute_bytes) * head_matrix_elements(model, scenario),
             0));
 
+-- (handed on in 16 bits where the weights are: beside the sum in fp32)
+CREATE OR REPLACE MACRO handed_head_bytes(scenario) AS iif(scenario.precision = 'mixed' AND scenario.compute_bytes = 2,
+    scenario.compute_bytes, 0);
+
 -- Its backward pass: a tile of logits, 16-bit copies of the tile's hidden states and columns where these are fp32, the
 -- hidden states' gradient in fp32 and as it is handed on, and the gradient of a head that is trained.
 CREATE OR REPLACE MACRO tiled_loss_work(model, scenario) AS greatest(reference_pass_work(model, scenario),
     tile_bytes(model, scenario)
     + (4 + iif(scenario.residual_bytes = 2, 2, 0)) * model.hidden_size * step_tokens(scenario)
-    + iif(scenario.is_adapter, 0, 4 * head_matrix_elements(model, scenario)));
+    + iif(scenario.is_adapter, 0, (4 + handed_head_bytes(scenario)) * head_matrix_elements(model, scenario)));
 
 -- A layer that is recomputed while no logits are left: the product of a gated block beside the gradients of both its
 -- factors where nothing behind it keeps it, and three 16-bit copies of the hidden state where that is fp32 (four of a

@@ -59,10 +59,11 @@ CREATE OR REPLACE MACRO loss_moment(model, scenario, stage) AS
 
 CREATE OR REPLACE MACRO forward_moment(model, scenario, stage) AS
     held_throughout(stage) + stage.kept + standing_gradients(model, scenario, stage)
-    -- the logits, and their fp32 copy where the loss takes one
+    -- the logits, and their fp32 copy where the loss takes one, or a tile of them
     + stage.is_last * iif(scenario.loss IN ('full', 'logged', 'logged-blocks', 'logged-copy'),
         iif(takes_logits_in_16_bits(model, scenario), scenario.compute_bytes, 6) * logit_width(model, scenario)
             * step_tokens(scenario) + logged_bytes(model, scenario), 0)
+    + stage.is_last * iif(is_tiled(scenario) AND NOT is_recomputed_head(scenario), tile_bytes(model, scenario), 0)
     + iif(scenario.is_autocast AND scenario.checkpointing <> 'none',
         2 * cast_elements(model) / scenario.tensor_parallel, 0);
 
@@ -215,7 +216,8 @@ CREATE OR REPLACE MACRO optimizer_moment(model, scenario, optimizer, stage) AS
 
 -- The moments of a step on one stage, with what several GPUs add to each.
 CREATE OR REPLACE MACRO moments(model, scenario, optimizer, stage) AS {
-    'loss': loss_moment(model, scenario, stage) + gathered_at_loss(model, scenario, stage) + model.mask_buffer_bytes,
+    'loss': loss_moment(model, scenario, stage) + gathered_at_loss(model, scenario, stage)
+        + gathered_for_tiles(model, scenario, stage) + model.mask_buffer_bytes,
     'forward': forward_moment(model, scenario, stage) + gathered_at_forward(model, scenario, stage)
         + model.mask_buffer_bytes,
     'backward': backward_moment(model, scenario, stage, scenario.sums, scenario.made_in_layer)
