@@ -61,7 +61,12 @@ def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespa
         first = next(
             (at for at, word in enumerate(words) if not _BETWEEN.fullmatch(word) and not _named_phase(word)), 0
         )
-        counts = (count for count in range(len(words), first, -1) if _is_model(almanac, " ".join(words[first:count])))
+        counts = (
+            count
+            for count in range(len(words), first, -1)
+            if not _USERS.fullmatch(" ".join(words[count - 1 : count + 1]))  # (gemma3 12 users)
+            and _is_model(almanac, " ".join(words[first:count]))
+        )
         count = next(counts, None)
         if count is None:
             return asked, ""
