@@ -37,3 +37,11 @@ export function numberField(key, name, value, chosen) {
   box.addEventListener("input", () => { if (+box.value >= 1 && Number.isInteger(+box.value)) chosen(+box.value); });
   return a.h("label", {}, a.h("span", {}, name), box);
 }
+
+// The model that a page begins with: the most downloaded that writes and is as large as those that people ask about, and no mixture; else any that is known.
+const COMMON_SIZE = 7000; // millions of parameters
+export function firstModel(models) {
+  const mixtures = new Set(models.moe), writes = (i) => models.task.values[models.task.of[i]] === "text-generation";
+  const wanted = [(i) => writes(i) && models.size[i] >= COMMON_SIZE && !mixtures.has(i), writes, () => true];
+  return wanted.map((is) => models.id.find((_, i) => models.reason.of[i] === null && is(i))).find(Boolean) ?? models.id[0];
+}

@@ -17,10 +17,9 @@ const ANSWERED = { context: "context_tokens", users: "sequences", cards: "gpu_co
 // ---- the scenario: in the address, so that it can be sent. What nobody chose is empty here; its field shows what is taken instead
 const ORDER = Object.keys(FIELDS).filter((key) => !shared.arguments || shared.arguments.includes(key) || FIELDS[key].pipeline || FIELDS[key].work || (FIELDS[key].beside && shared.objective));
 const short = (key) => key.replace(/_(id|tokens)$/, "");
-const generates = models.task.values.indexOf("text-generation"); // what most people come for
-const first = [(i) => models.task.of[i] === generates, () => true].map((wanted) => models.id.find((_, i) => models.reason.of[i] === null && wanted(i))).find(Boolean);
+const first = asking.firstModel(models);
 function read(asked) {
-  const s = { raw: String(asked), model: asked.get("model") ?? first ?? models.id[0], gpu: asked.get("gpu") ?? "", free: asked.get("free") ?? "", beside: asked.get("beside") ?? "", with: "", wrongOthers: [] };
+  const s = { raw: String(asked), model: asked.get("model") ?? first, gpu: asked.get("gpu") ?? "", free: asked.get("free") ?? "", beside: asked.get("beside") ?? "", with: "", wrongOthers: [] };
   s.gpu = a.listed(s.gpu, world.gpus.map((g) => g.id)) ?? "";
   if (s.gpu) ({ others: s.with, wrong: s.wrongOthers } = together.read(asked.get("with") ?? "", world));
   s.system = a.listed(asked.get("system") ?? "", r.SYSTEMS.map(([id]) => id)) ?? r.SYSTEMS[0][0];
@@ -40,7 +39,10 @@ function read(asked) {
 const asked = new URLSearchParams(location.search);
 const noCard = asked.get("gpu") && a.listed(asked.get("gpu"), world.gpus.map((g) => g.id)) === null ? asked.get("gpu") : "";
 if (!asked.has("gpu") && a.memory.get("gpu")) asked.set("gpu", a.memory.get("gpu"));
-if (!asked.has("system")) asked.set("system", a.memory.system());
+if (!asked.has("system")) {
+  asked.set("system", a.memory.system(r.SYSTEMS));
+  if (!asked.has("free")) asked.set("free", a.memory.free(asked.get("gpu") ?? ""));
+}
 const state = read(asked);
 const wrongKeys = a.foreign(asked, ["model", "gpu", "with", "free", "system", "ask", "beside", ...ORDER, ...ORDER.map(short)]);
 wrongKeys.push(...state.wrongOthers.map((id) => `with=${id}`), ...(asked.get("with") && !state.gpu ? [`with=${asked.get("with")}`] : []));
@@ -136,7 +138,12 @@ function show(row, of) {
   freeTold.hidden = !wrong;
   input.placeholder = cardOf(state) && bytesOf({ ...state, free: "" }) ? a.gib(bytesOf({ ...state, free: "" }) / 1024) : "";
 }
-const card = a.select("gpu", "My card", a.gpuOptions(world), state.gpu, (value) => { a.memory.set("gpu", value); if (!value) state.with = ""; change("gpu", value); });
+const card = a.select("gpu", "My card", a.gpuOptions(world), state.gpu, (value) => {
+  a.memory.set("gpu", value);
+  if (!value) state.with = "";
+  state.free = a.memory.free(value); // what was typed is of the other card
+  change("gpu", value);
+});
 const others = a.h("div", { class: "controls", "data-part": "others" });
 if (noCard) card.append(a.h("small", { class: "told-beside", role: "status" }, `“${a.shown(noCard)}” is not a card here.`));
 card.addEventListener("change", () => card.querySelector(".told-beside")?.remove());
@@ -187,6 +194,7 @@ function change(key, value) {
   if (key === "phase_id" && state.dtype_id === opening(state.phase_id).dtype_id) state.dtype_id = ""; // what the other phase begins with
   if (key === "program") state.program_version = ""; // which is the other one's
   state[key] = value;
+  if (key === "free" && (value === "" || !freeFault(state))) a.memory.setFree(state.gpu, value);
   told.hidden = true;
   calculate();
 }
@@ -374,7 +382,7 @@ function drawOthers({ phase_id, isPipeline }) {
 function addressOf(s, withOther = true) {
   const query = new URLSearchParams({ model: s.model });
   for (const key of ["gpu", "with", "free"]) if (s[key] !== "") query.set(key, s[key]);
-  if (s.system !== a.memory.unsaidSystem()) query.set("system", s.system);
+  if (s.system !== a.memory.unsaidSystem(r.SYSTEMS)) query.set("system", s.system);
   if (s.ask !== ASKS[0][0]) query.set("ask", s.ask);
   for (const key of ORDER) if (s[key] !== "" && s[key] !== FIELDS[key]?.start && !(s === state && boxes[key]?.hidden && ANSWERED[s.ask] !== key)) query.set(key, s[key]);
   if (withOther && s.beside) query.set("beside", s.beside);

@@ -34,7 +34,7 @@ let sheets;
 const sheet = (id) => Object.fromEntries((sheets?.rows.find(([card]) => card === id) ?? []).map((value, i) => [sheets.columns[i], value]));
 
 const start = { count: 1, gpu: "", want: wishes[0].name, ...Object.fromEntries(SIZES.map((key) => [key, null])), system: a.SYSTEMS[0][0], free: "", sort: "current", find: "" };
-const state = { ...start, gpu: cardOf(a.memory.get("gpu")) ? a.memory.get("gpu") : "", system: a.memory.system() };
+const state = { ...start, gpu: cardOf(a.memory.get("gpu")) ? a.memory.get("gpu") : "", system: a.memory.system(a.SYSTEMS) };
 let refused = a.foreign(asked, [...KEYS, ...MATRIX]);
 const wished = (want = state.want) => wishes.find((w) => w.name === want);
 const isMade = () => wished().isMade; // measured in something else than tokens
@@ -57,7 +57,7 @@ function read() {
   one("sort", Object.keys(ORDERS));
   const free = asked.get("free") ?? "";
   if (free && a.freeBytes(free) === null) refused.push(`free=${free}`);
-  else state.free = free;
+  else state.free = free || (asked.has("system") ? "" : a.memory.free(state.gpu));
   state.find = asked.get("find") ?? "";
   for (const key of SIZES) state[key] ??= usual(key);
 }
@@ -100,7 +100,12 @@ form.addEventListener("change", ({ target }) => {
 function change(key, value) {
   if (key === "want" && keyOf(value) === keyOf() && wanted() === wished().usual) state[keyOf(value)] = wished(value).usual;
   state[key] = value;
-  if (key === "gpu") { a.memory.set("gpu", value); guess.hidden = true; }
+  if (key === "gpu") {
+    state.free = a.memory.free(value); // what was typed is of the other card
+    a.memory.set("gpu", value);
+    guess.hidden = true;
+  }
+  if (key === "free" && (value === "" || a.freeBytes(value) !== null)) a.memory.setFree(state.gpu, value);
   if (key === "system") a.memory.set("system", value);
   refused = [];
   shown = ROWS;
@@ -485,7 +490,7 @@ function tell() {
 }
 function write() {
   const address = new URLSearchParams();
-  const common = { ...start, system: a.memory.unsaidSystem(), ...Object.fromEntries(SIZES.map((key) => [key, usual(key)])) };
+  const common = { ...start, system: a.memory.unsaidSystem(a.SYSTEMS), ...Object.fromEntries(SIZES.map((key) => [key, usual(key)])) };
   for (const key of KEYS) if (state[key] !== common[key] && (key === keyOf() || !SIZES.includes(key))) address.set(key, state[key]);
   const text = address.size ? `?${address}` : "";
   if (!isOld && text !== location.search) history.replaceState(null, "", `${location.pathname}${text}${location.hash}`);
