@@ -288,7 +288,7 @@ def test_a_pipeline_s_page_tells_fewer_bits_first_and_what_only_loading_takes():
         row("fp8", None, 15), row("gguf-q8_0", None, 13), row("gguf-q4_k_s", None, 9), row("nf4", None, 9),
         row("fp8", "fp8", 12), row("nf4", "nf4", 8, True),
     ]  # fmt: skip
-    whole = [{"placement": "model", "total_bytes": 23 * gib, "error_band": 0}]
+    whole = [{"placement": "model", "total_bytes": 23 * gib, "error_band": 0, "unknown_reason": None}]
     pipeline = {"placements": whole, "parts": [], "packed": packed}
     shown = pipelines.told(pipeline, [(12, 10 * 1024**2)])
     assert shown["packed_said"] == (
