@@ -34,7 +34,7 @@ let sheets;
 const sheet = (id) => Object.fromEntries((sheets?.rows.find(([card]) => card === id) ?? []).map((value, i) => [sheets.columns[i], value]));
 
 const start = { count: 1, gpu: "", want: wishes[0].name, ...Object.fromEntries(SIZES.map((key) => [key, null])), system: a.SYSTEMS[0][0], free: "", sort: "current", find: "" };
-const state = { ...start, gpu: cardOf(a.memory.get("gpu")) ? a.memory.get("gpu") : "", system: a.memory.system(a.SYSTEMS) };
+const state = { ...start, gpu: cardOf(a.memory.get("gpu")) ? a.memory.get("gpu") : "", system: a.memory.system() };
 let refused = a.foreign(asked, [...KEYS, ...MATRIX]);
 const wished = (want = state.want) => wishes.find((w) => w.name === want);
 const isMade = () => wished().isMade; // measured in something else than tokens
@@ -54,6 +54,7 @@ function read() {
   one("count", world.counts.filter((n) => n <= 16));
   for (const key of SIZES) one(key, sizesOf(key));
   one("system", a.SYSTEMS.map(([id]) => id));
+  if (!asked.has("system")) ownSystem();
   one("sort", Object.keys(ORDERS));
   const free = asked.get("free") ?? "";
   if (free && a.freeBytes(free) === null) refused.push(`free=${free}`);
@@ -61,6 +62,8 @@ function read() {
   state.find = asked.get("find") ?? "";
   for (const key of SIZES) state[key] ??= usual(key);
 }
+// A desktop is remembered too, where there is a card that it is on.
+const ownSystem = () => { if (state.gpu) state.system = a.memory.system(a.SYSTEMS); };
 const usual = (key) => (keyOf() === key ? wished() : wishes.find((w) => w.unit.key === key))?.usual ?? null;
 const sizesOf = (key) => wishes.find((w) => w.unit.key === key)?.sizes ?? CONTEXTS;
 
@@ -102,6 +105,7 @@ function change(key, value) {
   state[key] = value;
   if (key === "gpu") {
     state.free = a.memory.free(value); // what was typed is of the other card
+    if (!asked.has("system")) ownSystem();
     a.memory.set("gpu", value);
     guess.hidden = true;
   }
