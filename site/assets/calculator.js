@@ -363,7 +363,11 @@ async function calculate() {
   show(row, of);
   const none = freeFault(state) || (pasted.value.trim() && "The config.json that was pasted is asked about in a terminal: the command stands below the questions.");
   if (none) return say({ ...out, row: null, wanted: null }, `No answer. ${none}`);
-  if (of.number < 0) return say(out, `There is no model of the name ${a.shown(state.model)} here.`, nearest(state.model));
+  if (of.number < 0) {
+    const near = await asking.near(models, state.model);
+    if (mine === turn) say(out, `There is no model of the name ${a.shown(state.model)} here.`, near);
+    return;
+  }
   if (of.isPipeline) {
     const pictured = await import(`./pictured.js${search}`);
     if (mine !== turn) return;
@@ -392,13 +396,6 @@ function addressOf(s, withOther = true) {
   for (const key of ORDER) if (s[key] !== "" && s[key] !== FIELDS[key]?.start && !(s === state && boxes[key]?.hidden && ANSWERED[s.ask] !== key)) query.set(key, s[key]);
   if (withOther && s.beside) query.set("beside", s.beside);
   return query;
-}
-// The listed models that share most words with a name, the most downloaded first.
-function nearest(name, most = 5) {
-  const words = name.toLowerCase().split(/[^a-z0-9.]+/).filter(Boolean);
-  const shared = models.id.map((id) => { const lower = id.toLowerCase(); return words.filter((word) => lower.includes(word)).join("").length; });
-  const places = shared.map((_, i) => i).filter((i) => shared[i]).sort((x, y) => shared[y] - shared[x] || x - y);
-  return places.slice(0, most).map((i) => models.id[i]);
 }
 const asSql = shown.querySelector("#as-sql");
 // A reason of the formulas in a reader's words, as pipeline/render/pages/plain.py has it.

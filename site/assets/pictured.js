@@ -24,7 +24,7 @@ export function sayPipeline(out) {
   const rows = PLACED.map(([id, name]) => ({ name, gpu_count: 1, ...r.macros.pipeline_whole(stages, id, shared.constants[0]) }));
   const best = bytes != null && !no && rows.find((row) => r.holds(row, bytes));
   const told = ({ total_bytes, error_band }) => `${gib(total_bytes)} GiB, ±\u00a0${Math.round(100 * error_band)}\u00a0%`;
-  const lead = no ? `${gpu.short}: ${no.text === "unknown" ? "not known to run there" : "it does not run there"} (${no.why}).` : best ? `Fits on ${named(s)}, ${gives(s)}, with ${best.name.toLowerCase().replace("all parts on the card", "all parts at once")}: ${told(best)}.` : bytes == null ? `${told(rows[0])} with all parts on the card; ${gib(rows[1].total_bytes)} GiB with one at a time.` : `Does not fit on ${named(s)}, ${gives(s)}: even with one module at a time it takes ${told(rows.at(-1))}.`;
+  const lead = no ? `${gpu.short}: ${no.text === "unknown" ? "not known to run there" : "it does not run there"} (${no.why}).` : best ? `Fits on ${named(s)}, ${gives(s)}, with ${best.name.toLowerCase().replace("all parts on the card", "all parts at once")}: ${told(best)}${best.peak_part === "loading" ? ", which it takes while it is loaded" : ""}.` : bytes == null ? `${told(rows[0])} with all parts on the card; ${gib(rows[1].total_bytes)} GiB with one at a time.` : `Does not fit on ${named(s)}, ${gives(s)}: even with one module at a time it takes ${told(rows.at(-1))}.`;
   say(out, `${lead} ${wanted.images > 1 ? `${wanted.images} pictures` : wanted.frames > 1 ? `${wanted.frames} frames` : isVideo ? "One frame" : "One picture"} of ${size}.${isVideo && wanted.frames === 1 ? " Say above how many frames the video has." : ""}`);
   drawPlaced(out.s, rows, gpu, bytes, no);
 }
