@@ -55,10 +55,10 @@ WITH named AS (
         AND contains(split_part(model_id, '/', 1), '-')
 )
 SELECT name, arg_max(model_id,
-        ((anatomy_grade <> 'unknown')::BIGINT + is_own::BIGINT + is_lead::BIGINT / 2) * 1e12
+        ((anatomy_grade <> 'unknown')::BIGINT + is_own::BIGINT + coalesce(is_lead, false)::BIGINT / 2) * 1e12
             + coalesce(downloads_30d, 0)) AS model_id,
     bool_or(anatomy_grade <> 'unknown') AS is_known
-FROM named JOIN (SELECT model_id, lead_model_id = model_id AS is_lead FROM work) AS lead USING (model_id)
+FROM named LEFT JOIN (SELECT model_id, lead_model_id = model_id AS is_lead FROM work) AS lead USING (model_id)
 GROUP BY name;
 
 -- Whether a name's first words are these letters and digits.
