@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pipeline.base.bounds import in_words, visible
-from pipeline.book.commands import SAME_WEIGHTS
+from pipeline.book.commands import SAME_WEIGHTS, UNPACKED
 
 from .almanac import Almanac, Row
 from .problems import Unknown, Wrong
@@ -27,9 +27,6 @@ _UNITS = {
 _AMOUNT = re.compile(r"(?i)\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?b)\s*")
 _PROGRAM = re.compile(r"(.+?)(?:\s*==\s*|\s*@\s*|\s+)[vbVB]?(\d[\w.]*)")
 INFERENCE = "inference"
-# Formats of checkpoints that Transformers unpacks as it loads them (dequantize=True in their quantization_config: quantizer_mxfp4.py,
-# quantizer_finegrained_fp8.py and quantizer_compressed_tensors.py of 5.23), so that they are trained in 16 bits
-UNPACKED = ("mxfp4", "fp8")
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from pipeline.base.bounds import in_words, visible
 
 from .almanac import Almanac
 from .problems import Wrong
-from .sentence_words import Said, all_said, is_between
+from .sentence_words import Said, all_said, is_between, is_counted
 
 _PASTED = re.compile(r"(?i)(ollama run \S+)(?: (.+))?")  # a tag follows, and nothing else is of the name
 _LONGEST_NAME = 10  # words
@@ -118,6 +118,7 @@ def _named(almanac: Almanac, words: Sequence[str]) -> tuple[int, int]:
         for start in range(len(words))
         for count in range(1, min(len(words) - start, _LONGEST_NAME) + 1)
         if not is_between(words[start])
+        and not is_counted(" ".join(words[start + count - 1 : start + count + 1]))  # (gemma3 12 users)
     ]
     known = _models(almanac, [name for _, _, name in runs])
     count, start, _ = max((run for run in runs if run[2] in known), default=(0, 0, ""))

@@ -59,6 +59,11 @@ def is_between(word: str) -> bool:
     return bool(_BETWEEN.fullmatch(_bare(word)))
 
 
+def is_counted(text: str) -> bool:
+    """Whether a number and what it counts stand together: 12 users, 4 images."""
+    return bool(_USERS.fullmatch(text) or any(pattern.fullmatch(text) for _, pattern in _COUNTED.values()))
+
+
 def said(almanac: Almanac, text: str) -> Said | None:
     """What one word or several say; None where they say nothing."""
     for reader in _READERS:

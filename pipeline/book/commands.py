@@ -19,6 +19,9 @@ FILE = ROOT / "site" / "commands.csv"
 # Published so, a model is given out for llama.cpp in the same values, which takes least.
 GGUF_OF = {"mxfp4": "gguf-mxfp4"}
 CONVERTED = ("gguf-", "mlx-")  # formats that people make of a model's files, packed ones too
+# Formats of checkpoints that Transformers unpacks as it loads them (dequantize=True in their quantization_config: quantizer_mxfp4.py,
+# quantizer_finegrained_fp8.py and quantizer_compressed_tensors.py of 5.23), so that they are trained in 16 bits
+UNPACKED = ("mxfp4", "fp8")
 SAFE = re.compile(r"[\w./-]+", re.ASCII)  # an id that a shell takes as it is
 TALKING = ("text-generation", "image-text-to-text", "any-to-any", "text2text-generation")  # tasks that the commands run
 ENGINES = {"ollama": "llama.cpp", "sglang": "vllm"}  # whose numbers are told of them

@@ -223,15 +223,21 @@ export const memory = {
     try { localStorage.setItem(`almanac:${key}`, value); } catch { /* private windows may refuse */ }
   },
   // the system that was last chosen, where it is one of these: a card gives less under Windows on every page
-  system() {
-    const [[usual]] = COUNTED_SYSTEMS, known = COUNTED_SYSTEMS.map(([id]) => id), last = memory.get("system");
+  system(systems = COUNTED_SYSTEMS) {
+    const [[usual]] = systems, known = systems.map(([id]) => id), last = memory.get("system");
     return known.includes(last) ? last : usual;
   },
   // the system that an address need not name: the usual one, unless another is remembered
-  unsaidSystem() {
-    const [[usual]] = COUNTED_SYSTEMS;
-    return memory.system() === usual ? usual : "";
+  unsaidSystem(systems = COUNTED_SYSTEMS) {
+    const [[usual]] = systems;
+    return memory.system(systems) === usual ? usual : "";
   },
+  // what was last typed as free memory of a card, which says nothing of another
+  free(gpu) {
+    const [of, free = ""] = (memory.get("free") ?? "").split(" ");
+    return gpu && of === gpu && freeBytes(free) !== null ? free : "";
+  },
+  setFree(gpu, free) { memory.set("free", free && gpu ? `${gpu} ${free}` : ""); },
 };
 
 // Cards: which of them a table shows. `mine` comes first wherever it is known.

@@ -21,12 +21,17 @@ export function modelField(models, value, chosen) {
   return a.h("label", { class: "search" }, a.h("span", {}, "Model"), input, list);
 }
 
-// The models that a name as people write it means, as the search ranks them (find.js), of those that have all of its words; first the one of just that id.
 let finding;
+const theFinder = () => (finding ??= Promise.all([import(`./find.js${search}`), a.load("search/index.json")]).then(([find, index]) => [find, new find.Finder(index)]));
+// What is offered for a name that no model has, as the search ranks it: a letter may be wrong.
+export async function near(models, typed, most = 5) {
+  const [, finder] = await theFinder(), known = new Set(models.id);
+  return finder.search(typed).map(({ title }) => title).filter((id) => known.has(id)).slice(0, most);
+}
+// The models that a name as people write it means, as the search ranks them (find.js), of those that have all of its words; first the one of just that id.
 async function meant(models, typed) {
   if (!typed) return [];
-  finding ??= Promise.all([import(`./find.js${search}`), a.load("search/index.json")]).then(([find, index]) => [find, new find.Finder(index)]);
-  const [find, finder] = await finding, has = find.filter(models.folded ??= models.id.map(find.fold), typed, finder.said);
+  const [find, finder] = await theFinder(), has = find.filter(models.folded ??= models.id.map(find.fold), typed, finder.said);
   const place = (models.places ??= new Map(models.id.map((id, i) => [id, i]))), lower = typed.toLowerCase();
   const ranked = finder.search(typed).map(({ title }) => title).filter((id) => place.has(id) && has(place.get(id)));
   return [...new Set([...models.id.filter((id) => id.toLowerCase() === lower), ...ranked])];
@@ -36,4 +41,12 @@ export function numberField(key, name, value, chosen) {
   const box = a.h("input", { type: "number", name: key, min: "1", step: "1", inputmode: "numeric", value: String(value) });
   box.addEventListener("input", () => { if (+box.value >= 1 && Number.isInteger(+box.value)) chosen(+box.value); });
   return a.h("label", {}, a.h("span", {}, name), box);
+}
+
+// The model that a page begins with: the most downloaded that writes and is as large as those that people ask about, and no mixture; else any that is known.
+const COMMON_SIZE = 7e9; // parameters
+export function firstModel(models) {
+  const mixtures = new Set(models.moe), writes = (i) => models.task.values[models.task.of[i]] === "text-generation";
+  const wanted = [(i) => writes(i) && models.size[i] >= COMMON_SIZE && !mixtures.has(i), writes, () => true];
+  return wanted.map((is) => models.id.find((_, i) => models.reason.of[i] === null && is(i))).find(Boolean) ?? models.id[0];
 }

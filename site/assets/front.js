@@ -54,13 +54,16 @@ function read() {
   one("count", world.counts.filter((n) => n <= 16));
   for (const key of SIZES) one(key, sizesOf(key));
   one("system", a.SYSTEMS.map(([id]) => id));
+  if (!asked.has("system")) ownSystem();
   one("sort", Object.keys(ORDERS));
   const free = asked.get("free") ?? "";
   if (free && a.freeBytes(free) === null) refused.push(`free=${free}`);
-  else state.free = free;
+  else state.free = free || (asked.has("system") ? "" : a.memory.free(state.gpu));
   state.find = asked.get("find") ?? "";
   for (const key of SIZES) state[key] ??= usual(key);
 }
+// A desktop is remembered too, where there is a card that it is on.
+const ownSystem = () => { if (state.gpu) state.system = a.memory.system(a.SYSTEMS); };
 const usual = (key) => (keyOf() === key ? wished() : wishes.find((w) => w.unit.key === key))?.usual ?? null;
 const sizesOf = (key) => wishes.find((w) => w.unit.key === key)?.sizes ?? CONTEXTS;
 
@@ -100,7 +103,13 @@ form.addEventListener("change", ({ target }) => {
 function change(key, value) {
   if (key === "want" && keyOf(value) === keyOf() && wanted() === wished().usual) state[keyOf(value)] = wished(value).usual;
   state[key] = value;
-  if (key === "gpu") { a.memory.set("gpu", value); guess.hidden = true; }
+  if (key === "gpu") {
+    state.free = a.memory.free(value); // what was typed is of the other card
+    if (!asked.has("system")) ownSystem();
+    a.memory.set("gpu", value);
+    guess.hidden = true;
+  }
+  if (key === "free" && (value === "" || a.freeBytes(value) !== null)) a.memory.setFree(state.gpu, value);
   if (key === "system") a.memory.set("system", value);
   refused = [];
   shown = ROWS;
@@ -485,7 +494,7 @@ function tell() {
 }
 function write() {
   const address = new URLSearchParams();
-  const common = { ...start, system: a.memory.unsaidSystem(), ...Object.fromEntries(SIZES.map((key) => [key, usual(key)])) };
+  const common = { ...start, system: a.memory.unsaidSystem(a.SYSTEMS), ...Object.fromEntries(SIZES.map((key) => [key, usual(key)])) };
   for (const key of KEYS) if (state[key] !== common[key] && (key === keyOf() || !SIZES.includes(key))) address.set(key, state[key]);
   const text = address.size ? `?${address}` : "";
   if (!isOld && text !== location.search) history.replaceState(null, "", `${location.pathname}${text}${location.hash}`);

@@ -5,7 +5,7 @@ const [world, models] = await Promise.all([a.world(), a.models()]);
 const root = document.getElementById("techniques"), part = (name) => root.querySelector(`[data-part="${name}"]`);
 const form = part("ask"), said = part("answer"), note = part("note"), table = root.querySelector("table");
 
-const first = models.id.find((id, i) => models.reason.of[i] === null && models.task.values[models.task.of[i]] === "text-generation") ?? models.id[0];
+const first = ask.firstModel(models);
 const asked = new URLSearchParams(location.search), KEYS = ["model", "gpu", "context", "sequences", "draft", "dtype", "users"];
 const refused = a.foreign(asked, KEYS), cards = world.gpus.map((g) => g.id);
 const state = { model: asked.get("model") ?? first, gpu: a.listed(asked.get("gpu") ?? a.memory.get("gpu") ?? "", cards) ?? (cards.includes("rtx-4090") ? "rtx-4090" : cards[0]), context: 2048, sequences: 1, draft: asked.get("draft") ?? "", dtype: asked.get("dtype") ?? "", users: 1 };

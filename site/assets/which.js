@@ -12,8 +12,7 @@ const UP_TO = [1, 2, 4, 8], COUNTS = [1, 2, 3, 4, 6, 8], KINDS = ["all", "consum
 const least = (key) => (x, y) => (x[key] ?? Infinity) - (y[key] ?? Infinity), greatest = (key) => (x, y) => (y[key] ?? -Infinity) - (x[key] ?? -Infinity);
 const ORDERS = { price: ["cheapest first", least("price")], speed: ["fastest first", greatest("speed")], room: ["most room first", greatest("free")], power: ["least power first", least("watts")], newest: ["newest first", (x, y) => (y.date ?? "").localeCompare(x.date ?? "")] };
 const CACHES = [["", "16 bits"], ["q8_0", "8 bits (llama.cpp)"], ["fp8", "8 bits (vLLM, SGLang)"]];
-const generates = models.task.values.indexOf("text-generation");
-const first = models.id.find((_, i) => models.reason.of[i] === null && models.task.of[i] === generates) ?? models.id.find((_, i) => models.reason.of[i] === null);
+const first = ask.firstModel(models);
 const FORMATS = ["gguf-q4_k_m", "gguf-mxfp4", "awq-int4", "bf16"]; // the first that the model has
 
 // ---- the address

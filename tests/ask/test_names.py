@@ -257,11 +257,40 @@ def test_of_several_cards_of_a_name_the_one_that_gives_least_is_asked(ask_json):
 
 @pytest.mark.parametrize(
     ("said", "model"),
-    [("qwen 3.5", SEEING), ("qwen3.5 4", None), ("gpt-oss 20", None), ("qwen 3.", None), ("whisper", None)],
+    [("qwen 3.5", SEEING), ("qwen3.5 4", None), ("gpt-oss 2", None), ("qwen 3.", None), ("whisper", None)],
 )
 def test_the_beginning_of_one_name_is_taken_for_it_and_of_several_for_none(macro, said, model):
     """mistral small 3.2: nobody types 24B-Instruct-2506 behind it. Without its number it may be any of a family."""
     assert macro("SELECT model_id FROM repository_of($1)", said) == [(model,)]
+
+
+@pytest.mark.parametrize(
+    ("said", "model"),
+    [
+        ("gpt-oss 20", EXPERTS), ("gpt oss 20b", EXPERTS), ("oss 20b q4", EXPERTS), ("diffusion xl base", PIPELINE),
+        ("gpt oss 120b", None), ("oss", None), ("nobody/gpt-oss-20", None),
+    ],
+)  # fmt: skip
+def test_a_model_is_found_by_words_of_its_name(macro, said, model):
+    """qwen3 coder 30b: nobody types A3B-Instruct behind it. An id is none of words: what it names is another's."""
+    assert macro("SELECT model_id FROM repository_of($1)", said) == [(model,)]
+
+
+def test_a_pipeline_is_found_with_and_without_its_library_behind_it(macro):
+    name = PIPELINE.rpartition("/")[2]
+    for said in (name, f"{name}-Diffusers", f"{name}_diffusers"):
+        assert macro("SELECT model_id FROM repository_of($1)", said) == [(PIPELINE,)]
+
+
+def test_of_a_name_with_a_letter_wrong_the_model_is_offered(ask):
+    for said, meant in (("quen3 8b", TEXT), ("gpt os 20b", EXPERTS)):
+        status, _, err = ask("fits", said, "--gpu", "rtx-4090")
+        assert status == 2 and f"Near it: {meant}" in " ".join(err.split())
+
+
+def test_a_number_before_users_is_none_of_the_name(ask):
+    _, out, _ = ask("fits", "gpt-oss 20 users", "--gpu", "h100-sxm")
+    assert EXPERTS in out and "for 20 users at once" in " ".join(out.split())
 
 
 def test_a_tag_of_ollama_is_pasted_as_it_is_named(ask_json):

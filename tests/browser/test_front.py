@@ -502,3 +502,25 @@ def test_ten_thousand_works_are_answered_for_each_card(open_page, site_url):
         page.select_option("#window select[name=gpu]", card)
         page.wait_for_url(f"**gpu={card}*")
         assert page.locator(ROW).count() == 25
+
+
+@pytest.mark.full
+def test_a_desktop_and_what_it_leaves_free_are_remembered_for_that_card(open_page):
+    page = open_page()
+    page.locator("select[name=gpu]").select_option("rtx-3060-12gb")
+    page.locator("select[name=system]").select_option("desktop")
+    page.locator("input[name=free]").fill("9.5")
+    expect(page.locator("[data-part=answer]")).to_contain_text("with 9.5 GiB free")
+    page.goto(page.url.partition("?")[0])
+    page.wait_for_selector('html[data-almanac="ready"]')
+    expect(page.locator("[data-part=answer]")).to_contain_text("On RTX 3060 12GB with 9.5 GiB free")
+    page.locator("select[name=gpu]").select_option("rtx-4090")  # what was typed says nothing of another card
+    expect(page.locator("input[name=free]")).to_have_value("")
+    page.goto(page.url.partition("?")[0] + "calculator/?gpu=rtx-3060-12gb")
+    page.wait_for_selector('html[data-almanac="ready"]')
+    expect(page.locator("#calc select[name=system]")).to_have_value("desktop")
+    expect(page.locator("#calc input[name=free]")).to_have_value("9.5")
+    # an address that says the system is that of who sent it
+    page.goto(page.url.partition("calculator/")[0] + "?gpu=rtx-3060-12gb&system=linux")
+    page.wait_for_selector('html[data-almanac="ready"]')
+    expect(page.locator("[data-part=answer]")).not_to_contain_text("free")

@@ -44,7 +44,7 @@ SAID = {
     "ask/on_several_gpus.sql": ({24, 32, 64, 256, 1024, 8192, 32768, 131072, 1048576}, f"{DEFAULTS}; {GRID}"),
     "ask/preference_fits_on.sql": ({100, 1048576, 1073741824}, f"shares are told in hundredths; {UNITS}"),
     "ask/repository_of.sql": (
-        {5, 5e4, 5e5, 5e7, 5e8, 1e7, 1e9, 1e10, 1e12},
+        {5, 6, 7, 5e4, 5e5, 5e7, 5e8, 1e7, 1e9, 1e10, 1e12},
         "half a digit of a listed size; known models before the most downloaded; places",
     ),
     "ask/speculative_of.sql": ({1048576}, UNITS),

@@ -279,6 +279,25 @@ def test_a_pipeline_is_answered_by_the_formulas_of_its_release(tmp_path):
     assert pipelines.sentence(None) == ""
 
 
+def test_a_pipeline_s_page_tells_fewer_bits_first_and_what_only_loading_takes():
+    """FLUX.1's page told bf16 alone, in which few people run it."""
+    gib = 2**30
+    of = lambda total, peak=False: {"total_bytes": total * gib, "error_band": 0, "is_loading": peak}  # noqa: E731
+    row = lambda denoiser, text, *ones: {"denoiser": denoiser, "text": text, "resident": of(30), "model": of(*ones)}  # noqa: E731
+    packed = [
+        row("fp8", None, 15), row("gguf-q8_0", None, 13), row("gguf-q4_k_s", None, 9), row("nf4", None, 9),
+        row("fp8", "fp8", 12), row("nf4", "nf4", 8, True),
+    ]  # fmt: skip
+    whole = [{"placement": "model", "total_bytes": 23 * gib, "error_band": 0, "unknown_reason": None}]
+    pipeline = {"placements": whole, "parts": [], "packed": packed}
+    shown = pipelines.told(pipeline, [(12, 10 * 1024**2)])
+    assert shown["packed_said"] == (
+        "One part on the card at a time, denoiser in fp8 15.0 GiB; Q8_0 13.0 GiB; Q4_K_S or nf4 9.0 GiB (one 12 GB card); "
+        "nf4 with the text encoders 8.0 GiB while it is loaded (one 12 GB card)."
+    )
+    assert pipelines.told(pipeline | {"packed": packed[:0]})["packed_said"] == ""
+
+
 def _columns(html: str) -> list[str]:
     head = html[html.index('id="fits-table"') :]
     return re.findall(r'<th scope="col" class="g">(.*?)<small>', head[: head.index("</thead>")])
@@ -305,7 +324,9 @@ def test_a_card_s_page_has_the_columns_that_it_runs_and_answers_in_one_of_them(p
         " ",
         html[html.index('<p class="answer">') : html.index("</p>", html.index('<p class="answer">'))],
     )
-    assert re.search(r"Runs 2 of 4 models in Q4_K_M at 8k tokens for one user, up to .*8B", answer), answer
+    assert re.search(
+        r"Runs 2 of 4 models in Q4_K_M at 8k tokens for one user, of the popular ones up to .*8B", answer
+    ), answer
     assert "list price <b>$329</b>" in html and html.index('id="fits"') < html.index('id="gives"')
     no = Refusal(True, "no kernels")
     runs = pages.support.refusal

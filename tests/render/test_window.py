@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import re
+import types
 
 import polars as pl
 import pytest
@@ -180,6 +181,32 @@ def test_a_picture_is_a_line_by_its_side_and_unknown_has_its_reason():
     assert axes == [[512, 1024]] and lines[0] == [0, 100, [0, 0], [50, 150], [0.1001, 0.1001]]
     assert lines[1:] == [None] * (len(wish.columns) - 1) and why == ""  # one way is known
     assert made.lines_of({1024: none}, wish, axes, str.upper) == ([None] * len(wish.columns), "X")
+
+
+def test_a_repacking_of_a_listed_pipeline_is_no_row_of_its_own():
+    """Comfy-Org/vae-text-encorder-for-flux-klein-4b stood among the models that make pictures."""
+    models = [{"model_id": n} for n in ("Tongyi-MAI/Z-Image-Turbo", "Comfy-Org/z_image_turbo", "a/Copy", "a/Own")]
+    files = object.__new__(made.MadeFiles)
+    files.place = {m["model_id"]: i for i, m in enumerate(models)}
+    files.book, files.leader = types.SimpleNamespace(models=models), {0: 0, 1: 1, 2: 3, 3: 3}
+    files.repacked = made.repacked()
+    assert [files.original(m["model_id"]) for m in models] == [*[models[0]["model_id"]] * 2, *["a/Own"] * 2]
+
+
+def test_a_training_over_awq_or_gptq_is_no_row():
+    """The list answered Qwen2.5-3B-Instruct-AWQ as the model that it is packed of; the terminal says that nobody counted that. What is
+    published in few bits by its maker, and what is unpacked as it is loaded, stays."""
+    formats = {"A/Base-3B-AWQ": "awq-int4", "B/Own-1T": "gptq-int4", "C/Other-4B-FP8": "fp8", "D/Plain-7B": "bf16"}
+    rows = [{"dtype_id": d, "engine_id": "vllm", "bits_per_weight": 4} for d in ("awq-int4", "gptq-int4", "fp8")]
+    models = [model(name, family=name) | {"stored_format": held} for name, held in formats.items()]
+
+    class Book(dict):
+        pass
+
+    asked = object.__new__(window.Window)
+    asked.book = Book(dtype=rows)
+    asked.book.models = models
+    assert [models[i]["model_id"] for i in asked._packed_copies] == ["A/Base-3B-AWQ"]
 
 
 def test_what_is_made_has_a_size_of_its_own_and_columns_that_are_known(found):

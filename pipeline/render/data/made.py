@@ -24,6 +24,7 @@ from pipeline.render.data import sounds
 from pipeline.render.data.book import Book
 
 MADE = ROOT / "site" / "made.csv"
+REPACKED = ROOT / "tables" / "library" / "repository_holds.csv"
 DTYPE, ENGINE = "bf16", "transformers"  # diffusers runs on the PyTorch that Transformers does
 # the formulas do not cover what a picture that goes in takes
 GIVEN = "it works on a picture that is given, and what that takes is not worked out"
@@ -60,6 +61,9 @@ class Made:
     tasks: tuple[str, ...]
     classes: str  # a pattern that the class of a pipeline's denoiser holds; empty: of no other wish
     gives: tuple[str, ...]  # what has to come of a class of sound that was run whole
+    of_text: tuple[
+        str, ...
+    ]  # classes of denoisers whose pipelines take a picture beside the text, or none (diffusers: image=None)
 
 
 def wishes() -> list[Made]:
@@ -77,9 +81,16 @@ def wishes() -> list[Made]:
                 tuple(row["tasks"].split()),
                 row["classes"],
                 tuple(row["gives"].split()),
+                tuple(row["of_text"].split()),
             )
             for row in csv.DictReader(lines)
         ]
+
+
+def repacked() -> dict[str, str]:
+    """By repository that holds a pipeline's parts for other programs whose they are."""
+    with REPACKED.open(encoding="utf-8", newline="") as lines:
+        return {row["model_id"]: row["copy_of"] for row in csv.DictReader(lines) if row["copy_of"]}
 
 
 PICTURE = {"width": 1024, "height": 1024, "frames": 1}
@@ -97,6 +108,8 @@ class MadeFiles:
     def __init__(self, book: Book, paths: dict[str, str], members: dict[int, list[int]]) -> None:
         self.book, self.paths, self.members = book, paths, members
         self.by_name = {m["model_id"]: m for m in book.models}
+        self.repacked = repacked()
+        self.leader = {i: leader for leader, same in members.items() for i in same}
         self.place = {m["model_id"]: i for i, m in enumerate(book.models)}
         self.all = wishes()
         with reading(book.folder / "almanac.duckdb") as connection:
@@ -175,9 +188,12 @@ class MadeFiles:
             if component["pipeline_part"] == "denoiser":
                 classes[component["model_id"]] = component["class_name"] or ""
         mine = [name for name in sorted(classes) if self._wish_of(name, classes[name]) is wish]
+        copies = {name for name in mine if self.original(name) != name and self.original(name) in mine}
+        mine = [name for name in mine if name not in copies]
         found = _placed(connection, mine, wish)
         for name in mine:
-            if not (self.by_name.get(name, {}).get("pipeline_tag") or "").startswith("image-"):
+            tag = self.by_name.get(name, {}).get("pipeline_tag") or ""
+            if not tag.startswith("image-") or classes[name] in wish.of_text:
                 continue
             for row in (
                 row for rows in found[name].values() for row in rows.values() if row["total_bytes"] is not None
@@ -188,6 +204,12 @@ class MadeFiles:
                 row = {"total_bytes": None, "unknown_reason": self._own(model["model_id"]) or "its parts are not known"}
                 found[model["model_id"]] = {wish.usual: dict.fromkeys(wish.columns, row)}
         return found
+
+    def original(self, name: str) -> str:
+        """The pipeline that a repository repacks for other programs, or the work that it is a copy of; else itself."""
+        place = self.place.get(name)
+        leader = self.leader.get(place)
+        return self.repacked.get(name) or (name if leader is None else self.book.models[leader]["model_id"])
 
     def _wish_of(self, name: str, denoiser: str) -> Made | None:
         of = [wish for wish in self.all if wish.kind == "pipeline"]

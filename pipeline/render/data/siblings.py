@@ -9,7 +9,7 @@ from functools import cached_property
 from pipeline.render import words
 
 SMALLER, OFFERED = 0.85, 4  # a sibling has at most such a share of the parameters; so many are offered
-OLDER = 12  # months that a sibling of a model's own time may be older
+OLDER = 9  # months that a sibling of a model's own time may be older
 
 
 class Siblings:

@@ -16,14 +16,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
 
 import polars as pl
 
-from pipeline.book.commands import GGUF_OF
+from pipeline.book.commands import GGUF_OF, UNPACKED
 from pipeline.book.wishes import Wish, wishes
-from pipeline.render.data import limits, speeds, works
+from pipeline.render.data import limits, lineage, speeds, works
 from pipeline.render.data.book import Book
 
 PADDING = "kv_padding_bytes"
@@ -93,7 +93,9 @@ class Window:
         chosen = [
             i
             for i in sorted(self.members, key=lambda i: (-downloads[i], i))
-            if models[i]["pipeline_tag"] in tasks and 1 in lines.get(self.alike[models[i]["model_id"]], {})
+            if models[i]["pipeline_tag"] in tasks
+            and 1 in lines.get(self.alike[models[i]["model_id"]], {})
+            and not (all(column[0] != "inference" for column in columns) and i in self._packed_copies)
         ]
         axes: list[list[int]] = []
         shapes: dict[str, int] = {}
@@ -130,6 +132,22 @@ class Window:
             "several": {"counts": counts, "shapes": several, "shared": self._shared(columns)},
             "works": chosen,
             "places": places,
+        }
+
+    @cached_property
+    def _packed_copies(self) -> set[int]:
+        """Works that are AWQ, GPTQ and the like of something that is not listed: what a training over such a base takes nobody counted, as the
+        terminal says too."""
+        served = {
+            d["dtype_id"]
+            for d in self.book["dtype"]
+            if d["engine_id"] == "vllm" and (d["bits_per_weight"] or 16) < 16 and d["dtype_id"] not in UNPACKED
+        }
+        levels = lineage.levels(self.book.models)
+        return {
+            i
+            for i, model in enumerate(self.book.models)
+            if model["stored_format"] in served and levels[i] >= lineage.PACKED
         }
 
     def _read(self, model: str, columns: list[tuple[str, str, str]], shape: list) -> list[int | None] | str:

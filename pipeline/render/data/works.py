@@ -12,6 +12,12 @@ from collections.abc import Callable, Sequence
 
 from pipeline.render.data.lineage import _Names
 
+WHOLE = (
+    None,
+    "bf16",
+    "fp16",
+    "fp32",
+)  # what is published so goes before a packing whose name says as much (-BF16, -NVFP4)
 ALIKE = 0.02  # parameters may differ by so much: heads that are tied or not, a few tokens more
 # of one maker, one size and one name but for these: the same weights trained further
 _STAGES = re.compile(r"-(?:base|instruct|inst|it|chat|pt|hf)(?=-|$)")
@@ -44,7 +50,9 @@ def leaders(models: Sequence[dict], is_known: Callable[[int], bool]) -> list[int
         members[works.root(i)].append(i)
     found = [0] * len(models)
     for same in members.values():
-        leader = min(same, key=lambda i: (not is_known(i), names.level(i), i))
+        leader = min(
+            same, key=lambda i: (not is_known(i), names.level(i), models[i].get("stored_format") not in WHOLE, i)
+        )
         for i in same:
             found[i] = leader
     return found

@@ -110,18 +110,21 @@ class GpuPages:
         return Markup('<td class="n">{}</td>').format("–" if most is None else f"≤ {words.rate(most)}")
 
     def _answer(self, gpu: dict) -> list[dict]:
-        """What the card runs: in 4 bits, then as most models are published; how many, of how many, and the largest."""
-        told = []
+        """What the card runs: in 4 bits, then as most models are published; how many, of how many, and the largest of those that the page
+        lists, which people know, or of all where none of these fits."""
+        told, listed = [], set(self.listed)
         whole = [s for s, _place in self._shown(gpu) if s.phase_id == "inference" and s.dtype_id == WHOLE]
         for scenario in [s for s in (self._far(gpu), *whole[:1]) if s]:
             ranked = self.ranked[scenario][0]
             fit, largest, _popular = ranked.at(gpu["capacity_bytes"] // 1024)
+            known = max((i for _need, i in ranked.rows[:fit] if i in listed), key=self._size, default=None)
             told.append(
                 {
                     "format": self._name(scenario),
                     "fit": fit,
                     "known": len(ranked.rows),
-                    "largest": None if largest is None else self.entries[largest],
+                    "is_listed": known is not None,
+                    "largest": None if largest is None else self.entries[largest if known is None else known],
                 }
             )
         return told

@@ -13,6 +13,7 @@ from pipeline.base.readonly import reading
 from pipeline.render import words
 from pipeline.render.data.book import BAND_UNIT
 from pipeline.render.data.made import PICTURE, TILED, size_of
+from pipeline.render.pages import packed_pipelines
 
 DTYPE = "bf16"
 TOLD = ("resident", "model", "model-tiled", "sequential")  # what a sentence says: the ways that most take
@@ -53,6 +54,8 @@ def read(folder: Path, models: list[str], plainly: Callable[[str], str] = str) -
         for makes_videos, some in sized.items():
             for model, rows in _training(connection, some, size_of(makes_videos), plainly).items():
                 found[model]["training"] = rows
+            for model, rows in packed_pipelines.read(connection, some, size_of(makes_videos), DTYPE).items():
+                found[model]["packed"] = rows
         return found
 
 
@@ -141,7 +144,9 @@ def told(pipeline: dict | None, cards: list[tuple[int, int]] = ()) -> dict | Non
         for row in pipeline.get("training", [])
     ]
     of = {"parts": pipeline["parts"], "reason": reason, "size": size, "made": _made(size), "training": training}
-    return {"known": known} | of
+    one = packed_pipelines.ONE + (TILED if size["frames"] > 1 else "")
+    shown = {"known": known, "one": one, "packed": packed_pipelines.told(pipeline, lambda p: _smallest(p, cards))} | of
+    return shown | {"packed_said": packed_pipelines.sentence(shown)}
 
 
 def _sides(size: dict[str, int]) -> str:

@@ -1,7 +1,8 @@
 -- What somebody may have meant by an id that the book does not hold: the three ids that are most like it.
 --
 --   those that contain what was asked come first (a blank reads as a hyphen, case does not count), then the most
---   alike by Jaro and Winkler's similarity; of cards the shorter id, of models the more downloaded one
+--   alike by Jaro and Winkler's similarity; of cards the shorter id, of models the more downloaded one. nearest_models
+--   names those first that have the most of its words (words_of_name.sql)
 --
 -- with_nearest(reason, model_id) says them beside a reason that is "no such ...".
 --
@@ -35,7 +36,8 @@ CREATE OR REPLACE MACRO nearest_of(ids, asked) AS array_to_string(list_transform
 -- (the lambdas stand outside of the subquery: DuckDB 1 binds none in it)
 CREATE OR REPLACE MACRO nearest_ids(asked_kind, asked) AS nearest_of(
     (SELECT known.ids FROM known_ids AS known WHERE known.kind = asked_kind), asked_id(asked));
-CREATE OR REPLACE MACRO nearest_models(asked) AS nearest_ids('model', asked);
+CREATE OR REPLACE MACRO nearest_models(asked) AS coalesce(array_to_string(models_near(asked)[1:3], ', '),
+    nearest_ids('model', asked));
 CREATE OR REPLACE MACRO nearest_gpus(asked) AS nearest_ids('GPU', asked);
 
 CREATE OR REPLACE MACRO no_such_kind(reason) AS iif(reason = 'no such model in this snapshot', 'model',

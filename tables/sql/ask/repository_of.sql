@@ -3,11 +3,12 @@
 --   a repository of a quantisation (…-AWQ, …-bnb-4bit, mlx-community/…-4bit, …-GGUF:Q4_K_M), a file of GGUF, a tag of
 --   Ollama (deepseek-r1:32b, llama3.1:8b-instruct-q4_K_M, mistral), or a model's name without its organisation; one
 --   row, and no model where nothing is found. A model is found by the letters and digits of its name, also with
---   -Instruct, -it, -Chat or -hf behind it, or with its organisation and a _ before it; of several the one that is
---   known, and most downloaded. A tag of Ollama goes before; a name without a tag is one where no known model has that
---   name, or where Ollama is named with it (ollama run deepseek-r1). That of a family (flux, sdxl, sd 1.5, mistral 7b)
---   is the model that people mean by it, where nothing else has that name. beyond_bytes: what the file holds beyond
---   the format that is told, at most (Ollama lists two digits of a size); null where the format is the file's own.
+--   -Instruct, -it, -Chat, -hf or -diffusers behind it, without -diffusers, with its organisation and a _ before it, or
+--   by some of its words (words_of_name.sql); of several the one that is known, no copy of another, most downloaded.
+--   A tag of Ollama goes before; a name without a tag is one where no known model has that name, or where Ollama is
+--   named with it (ollama run deepseek-r1). That of a family (flux, sdxl, sd 1.5, mistral 7b) is the model that people
+--   mean by it, where nothing else has that name. beyond_bytes: what the file holds beyond the format that is told, at
+--   most (Ollama lists two digits of a size); null where the format is the file's own.
 --   ollama_tag: as `ollama run` takes it, where the name is one of its library.
 --
 -- gpus_called('A100 40G'): the cards that go by a name: an id or a whole name, else without the words of makers and
@@ -54,9 +55,11 @@ WITH named AS (
         AND contains(split_part(model_id, '/', 1), '-')
 )
 SELECT name, arg_max(model_id,
-        ((anatomy_grade <> 'unknown')::BIGINT + is_own::BIGINT) * 1e12 + coalesce(downloads_30d, 0)) AS model_id,
+        ((anatomy_grade <> 'unknown')::BIGINT + is_own::BIGINT + coalesce(is_lead, false)::BIGINT / 2) * 1e12
+            + coalesce(downloads_30d, 0)) AS model_id,
     bool_or(anatomy_grade <> 'unknown') AS is_known
-FROM named GROUP BY name;
+FROM named LEFT JOIN (SELECT model_id, lead_model_id = model_id AS is_lead FROM work) AS lead USING (model_id)
+GROUP BY name;
 
 -- Whether a name's first words are these letters and digits.
 CREATE OR REPLACE MACRO begins_in_words(name, said) AS list_contains(list_transform(
@@ -115,10 +118,16 @@ base AS (
     WHERE regexp_matches(plain_name(first_match.base), '[a-z]{3}.*[0-9]')
     HAVING count(DISTINCT plain_name(work.plain_name)) = 1
         AND bool_or(begins_in_words(work.plain_name, plain_name(first_match.base)))
+    -- (some words of a name that is told by them: qwen3 coder 30b; an id is none, nor a name that somebody has)
+    UNION ALL SELECT 6, model_by_words(base), NULL, NULL FROM first_match
+    WHERE NOT contains(base, '/') AND plain_name(base) NOT IN (SELECT known.name FROM plain_model AS known)
+    -- (a pipeline with its library behind it, where its own repository is another's)
+    UNION ALL SELECT 7, regexp_replace(base, '(?i)[-_]diffusers$', ''), NULL, NULL FROM first_match
 ),
 found AS (
     SELECT plain.model_id, base.dtype, base.file_bytes
-    FROM base CROSS JOIN (VALUES (0, ''), (1, 'instruct'), (2, 'it'), (3, 'chat'), (4, 'hf')) AS ending(place, word)
+    FROM base CROSS JOIN (VALUES (0, ''), (1, 'instruct'), (2, 'it'), (3, 'chat'), (4, 'hf'),
+        (5, 'diffusers')) AS ending(place, word)
     JOIN plain_model AS plain ON plain.name = plain_name(base.name) || ending.word
     ORDER BY NOT plain.is_known, base.place, ending.place LIMIT 1
 ),
