@@ -19,7 +19,7 @@ CREATE OR REPLACE MACRO has_windows(model, engine_id) AS
 CREATE OR REPLACE MACRO leaves_towers(model, engine_id) AS
     coalesce(list_contains(model.towerless_engines, engine_id), false);
 CREATE OR REPLACE MACRO is_of_towers(component) AS component IN ('vision', 'audio', 'projector');
--- llama.cpp writes: its converter leaves out the half that speaks, whose layers then cache nothing
+-- llama.cpp and servers write: they leave out the half that speaks, whose layers then cache nothing
 CREATE OR REPLACE MACRO leaves_speech(model, engine_id) AS
     coalesce(list_contains(model.speechless_engines, engine_id), false);
 CREATE OR REPLACE MACRO is_of_speech(component) AS component IN ('encoder', 'decoder', 'vocoder');
