@@ -46,3 +46,32 @@ def test_what_is_left_out_is_left_out_on_several_cards(footprint_of, book):
     stages = footprint_of(OMNI, **asked, gpu_count=2, pipeline_parallel=2)["weights_bytes"]
     both = footprint_of(OMNI, **asked, gpu_count=4, tensor_parallel=2, pipeline_parallel=2)["weights_bytes"]
     assert whole / 2 < stages < 0.6 * whole and both < 0.6 * halves
+
+
+@pytest.mark.parametrize(
+    ("model", "dtype", "loaded_gib"),
+    [
+        ("Qwen/Qwen2.5-1.5B-Instruct-AWQ", "awq-int4", 1.1018),
+        ("Qwen/Qwen2.5-Coder-1.5B-Instruct-AWQ", "awq-int4", 1.1),
+        ("Qwen/Qwen2.5-3B-Instruct-AWQ", "awq-int4", 1.95),
+        ("Qwen/Qwen2.5-Coder-3B-Instruct-AWQ", "awq-int4", 1.95),
+        ("canopylabs/orpheus-3b-0.1-ft", "bf16", 6.18),
+    ],
+)
+def test_servers_load_no_head_that_a_config_ties(footprint_of, model, dtype, loaded_gib):
+    """What vLLM printed; Transformers loads the head that is stored, and says so in measured rows."""
+    told = {
+        engine: footprint_of(model, dtype_id=dtype, engine_id=engine, context_tokens=2048)["weights_bytes"] / 2**30
+        for engine in ("vllm", "sglang", "transformers")
+    }
+    assert 0.965 * loaded_gib <= told["vllm"] <= 1.005 * loaded_gib
+    assert told["sglang"] == told["vllm"] < 0.9 * told["transformers"]
+
+
+def test_a_head_that_nobody_saw_left_out_is_counted(footprint_of):
+    """Its total has two heads as well, and no log says what a server loads of it."""
+    told = [
+        footprint_of("Qwen/Qwen2-1.5B-Instruct-GPTQ-Int4", dtype_id="gptq-int4", engine_id=engine)["weights_bytes"]
+        for engine in ("vllm", "transformers")
+    ]
+    assert told[0] == told[1]
