@@ -36,6 +36,18 @@ def test_a_base_weighs_no_less_than_the_repositories_that_people_load(book, base
     assert 0.995 * held <= told <= 1.12 * held
 
 
+def test_a_table_of_n_grams_is_in_fp8_where_the_experts_are_in_nvfp4(book):
+    """RadixArk's repository has 135.2 GB (vllm-project/vllm issue 53960), 47.7 GiB of them the table (sgl-project/sglang pull 37995); what its total
+    has besides the model's parameters is the layer that predicts, in 16 bits."""
+    query = "SELECT weights_bytes, input_bytes FROM weight WHERE model_id = 'Qwen/Qwen3.8-Flash-Next' AND dtype_id = $1"
+    (whole, rows), (_, sixteen) = (book.execute(query, [dtype]).fetchone() for dtype in ("nvfp4", "bf16"))
+    assert sixteen - rows == pytest.approx(47.7 * 2**30, rel=0.001)
+    predicts = 179_999_981_459 - 177_392_830_576
+    assert whole + 2 * predicts == pytest.approx(135.2e9, rel=0.001)
+    query = "SELECT note FROM model_packing WHERE model_id = 'Qwen/Qwen3.8-Flash-Next' AND dtype_id = 'nvfp4'"
+    assert "others keep it in 16 bits" in book.execute(query).fetchone()[0]
+
+
 def test_a_repository_weighs_what_its_own_config_or_total_says(book):
     """Rows of makers are for models that are not published in the format: this one packs all, recurrent layers too."""
     query = "SELECT weights_bytes FROM weight WHERE model_id = 'Qwen/Qwen3.6-27B-FP8' AND dtype_id = $1"

@@ -19,9 +19,13 @@ CREATE OR REPLACE MACRO has_windows(model, engine_id) AS
 CREATE OR REPLACE MACRO leaves_towers(model, engine_id) AS
     coalesce(list_contains(model.towerless_engines, engine_id), false);
 CREATE OR REPLACE MACRO is_of_towers(component) AS component IN ('vision', 'audio', 'projector');
--- llama.cpp writes: its converter leaves out the half that speaks, whose layers then cache nothing
+-- llama.cpp and servers write: they leave out the half that speaks, whose layers then cache nothing
 CREATE OR REPLACE MACRO leaves_speech(model, engine_id) AS
     coalesce(list_contains(model.speechless_engines, engine_id), false);
+-- A server ties a head as the config says, and never loads one that a packer wrote beside it all the same. What such a
+-- repository holds alone does not tell whether its config ties: those of which somebody's log does are listed.
+CREATE OR REPLACE MACRO leaves_head(model, engine_id) AS
+    coalesce(list_contains(model.headless_engines, engine_id), false);
 CREATE OR REPLACE MACRO is_of_speech(component) AS component IN ('encoder', 'decoder', 'vocoder');
 -- why, in the table's own words
 CREATE OR REPLACE MACRO gap_words(model, engine_id, kind) AS
@@ -54,10 +58,12 @@ windowed AS (
 ),
 without AS (
     SELECT model_id, list(engine_id ORDER BY engine_id) FILTER (left_out = 'towers') AS towerless_engines,
-        list(engine_id ORDER BY engine_id) FILTER (left_out = 'speech') AS speechless_engines
+        list(engine_id ORDER BY engine_id) FILTER (left_out = 'speech') AS speechless_engines,
+        list(engine_id ORDER BY engine_id) FILTER (left_out = 'tied-head') AS headless_engines
     FROM model JOIN engine_part ON list_contains(string_split(model_types, ' '), model_type)
+        OR list_contains(string_split(model_ids, ' '), model_id)
     GROUP BY model_id
 )
 SELECT model_id, engine_gaps, unread_engines, unfused_engines, fused_engines, gap_reasons, windowed_engines,
-    towerless_engines, speechless_engines
+    towerless_engines, speechless_engines, headless_engines
 FROM gap FULL JOIN windowed USING (model_id) FULL JOIN without USING (model_id);

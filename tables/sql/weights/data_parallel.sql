@@ -7,8 +7,9 @@
 --
 -- Units: bytes per GPU, of the one that holds most. tensor_parallel is that of one data-parallel rank. Source:
 --   data_parallel_rule, each engine with its version; expert parallelism alone (data_parallel 1) follows the same.
--- Not covered: redundant experts (none by default), buffers of DeepEP and the like (off by default), experts whose
---   width a kernel rounds up in other formats than MXFP4.
+-- Not covered: what speaks where it is left out (its matrices count, what is whole of it does not), redundant experts
+--   (none by default), buffers of DeepEP and the like (off by default), experts whose width a kernel rounds up in other
+--   formats than MXFP4.
 
 -- whether a scenario of inference is shared so
 CREATE OR REPLACE MACRO is_spread(scenario) AS
@@ -26,7 +27,7 @@ CREATE OR REPLACE MACRO shared_expert_shards(scenario) AS CASE
 END;
 
 CREATE OR REPLACE MACRO spread_weights(weight, model, scenario) AS ceil(
-    weight.replicated_bytes + weight.expert_bytes * expert_share_held(model, scenario)
+    kept_replicated_bytes(weight, model, scenario) + weight.expert_bytes * expert_share_held(model, scenario)
     + weight.shared_expert_bytes / shared_expert_shards(scenario)
     + weight.feed_forward_bytes / iif(scenario.sharing.is_dense_over_all, scenario.gpu_count, scenario.tensor_parallel)
     + weight.head_bytes / iif(scenario.sharing.is_head_over_all, scenario.gpu_count, scenario.tensor_parallel)

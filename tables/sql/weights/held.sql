@@ -10,8 +10,6 @@
 -- towers are on every GPU.
 CREATE OR REPLACE MACRO beside_layers_bytes(weight) AS
     weight.weights_bytes - weight.layer_bytes - weight.embedding_bytes - weight.head_bytes;
-CREATE OR REPLACE MACRO replicated_in_layers(weight) AS
-    least(greatest(weight.replicated_bytes - beside_layers_bytes(weight), 0), weight.layer_bytes);
 
 -- Tables of which single rows are read, and that an engine leaves in the computer's memory (inputs_on_host).
 CREATE OR REPLACE MACRO left_on_host_bytes(weight, scenario) AS
@@ -30,24 +28,36 @@ CREATE OR REPLACE MACRO server_latent_bytes(weight, model, scenario) AS
         ceil((whole_latent_bytes(weight, model, scenario) + latent_copy_bytes(weight, model, scenario))
             * scenario.stage_share))::BIGINT;
 
--- What an engine never reads of the checkpoint (engine_part): beside the layers, and whole on a GPU.
+-- What an engine never reads of the checkpoint (engine_part), none of it in the layers of what writes.
 CREATE OR REPLACE MACRO left_out_bytes(weight, model, scenario) AS
     iif(leaves_towers(model, scenario.engine_id), weight.tower_bytes, 0)
-        + iif(leaves_speech(model, scenario.engine_id), weight.speech_bytes, 0);
+        + iif(leaves_speech(model, scenario.engine_id), weight.speech_bytes, 0)
+        + iif(leaves_head(model, scenario.engine_id), weight.head_bytes, 0);
+-- What is left of what every rank holds whole, and of what is neither layers nor embedding nor head.
+CREATE OR REPLACE MACRO kept_replicated_bytes(weight, model, scenario) AS weight.replicated_bytes
+    - iif(leaves_speech(model, scenario.engine_id), weight.speech_replicated_bytes, 0);
+CREATE OR REPLACE MACRO kept_beside_bytes(weight, model, scenario) AS beside_layers_bytes(weight)
+    - iif(leaves_towers(model, scenario.engine_id), weight.tower_bytes, 0)
+    - iif(leaves_speech(model, scenario.engine_id), weight.speech_bytes - weight.speech_end_bytes, 0);
+CREATE OR REPLACE MACRO replicated_in_layers(weight, model, scenario) AS
+    least(greatest(kept_replicated_bytes(weight, model, scenario) - kept_beside_bytes(weight, model, scenario), 0),
+        weight.layer_bytes);
 
 CREATE OR REPLACE MACRO sharded_weights(weight, model, scenario) AS CASE
     WHEN scenario.tensor_parallel * scenario.pipeline_parallel = 1
         THEN weight.weights_bytes - left_on_host_bytes(weight, scenario) - left_out_bytes(weight, model, scenario)
-    WHEN scenario.pipeline_parallel = 1 THEN weight.replicated_bytes
-        + ceil((weight.weights_bytes - weight.replicated_bytes) / scenario.tensor_parallel)
+    WHEN scenario.pipeline_parallel = 1 THEN kept_replicated_bytes(weight, model, scenario)
+        + ceil((weight.weights_bytes - left_out_bytes(weight, model, scenario)
+            - kept_replicated_bytes(weight, model, scenario)) / scenario.tensor_parallel)
     WHEN scenario.tensor_parallel = 1
         THEN ceil(weight.layer_bytes * scenario.stage_share)
             + greatest(weight.embedding_bytes - left_on_host_bytes(weight, scenario), weight.head_bytes,
-            beside_layers_bytes(weight) - left_out_bytes(weight, model, scenario))
-    ELSE ceil((replicated_in_layers(weight) + (weight.layer_bytes - replicated_in_layers(weight))
-        / scenario.tensor_parallel) * scenario.stage_share)
+            kept_beside_bytes(weight, model, scenario))
+    ELSE ceil((replicated_in_layers(weight, model, scenario)
+        + (weight.layer_bytes - replicated_in_layers(weight, model, scenario)) / scenario.tensor_parallel)
+            * scenario.stage_share)
         + ceil(greatest(weight.embedding_bytes, weight.head_bytes) / scenario.tensor_parallel)
-            + beside_layers_bytes(weight)
+            + kept_beside_bytes(weight, model, scenario)
 END::BIGINT;
 
 -- Weights of a training step: the dtype's own where they are frozen or 16-bit, fp32 where autocast trains them; QLoRA's

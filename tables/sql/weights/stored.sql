@@ -34,13 +34,15 @@ WITH held AS (
 SELECT
     model_id, 'stored' AS dtype_id,
     sum(bytes)::BIGINT AS weights_bytes,
-    coalesce(sum(bytes) FILTER (tensor_class IN ('norm', 'router', 'vision-tower', 'audio-tower', 'projector')),
-        0)::BIGINT
-        AS replicated_bytes,
+    coalesce(sum(bytes) FILTER (is_replicated(tensor_class)), 0)::BIGINT AS replicated_bytes,
     coalesce(sum(bytes) FILTER (tensor_class = 'embedding'), 0)::BIGINT AS embedding_bytes,
     coalesce(sum(bytes) FILTER (tensor_class = 'head'), 0)::BIGINT AS head_bytes, NULL::BIGINT AS input_bytes,
     coalesce(sum(bytes) FILTER (is_of_towers(component)), 0)::BIGINT AS tower_bytes,
     coalesce(sum(bytes) FILTER (is_of_speech(component)), 0)::BIGINT AS speech_bytes,
+    coalesce(sum(bytes) FILTER (is_of_speech(component) AND is_replicated(tensor_class)), 0)::BIGINT
+        AS speech_replicated_bytes,
+    coalesce(sum(bytes) FILTER (is_of_speech(component) AND tensor_class IN ('embedding', 'head')), 0)::BIGINT
+        AS speech_end_bytes,
     coalesce(sum(bytes) FILTER (is_in_layers AND component = 'text' OR tensor_class = 'denoiser'), 0)::BIGINT
         AS layer_bytes,
     coalesce(sum(bytes) FILTER (bytes >= 2 * element_count), 0)::BIGINT AS unquantised_bytes,

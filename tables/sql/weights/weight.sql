@@ -15,25 +15,32 @@
 -- input_bytes: tables of which a step reads single rows: those of each layer and of n-grams, and the embedding where
 --   the output is a matrix of its own or there is none. llama.cpp leaves them in the computer's memory whatever goes to
 --   the card (llama-cpp-offload: tensors of its input layer; the log calls them CPU_Mapped model buffer).
--- tower_bytes: what sees and hears, and what joins it to the text; speech_bytes: what speaks beside what writes; an
---   engine may leave either out (engine_part.csv).
+-- tower_bytes: what sees and hears, and what joins it to the text; speech_bytes: what speaks beside what writes,
+--   with what of it tensor parallelism leaves whole, and its embeddings and heads; an engine may leave out either
+--   (engine_part.csv).
 -- Not covered: padding of the vocabulary, recipes with a format that weight_format.csv lacks, copies that a kernel
 --   makes while loading.
+
+-- what every tensor-parallel rank holds whole
+CREATE OR REPLACE MACRO is_replicated(tensor_class) AS
+    tensor_class IN ('norm', 'router', 'vision-tower', 'audio-tower', 'projector');
 
 CREATE OR REPLACE TABLE weight AS
 WITH sums AS (
     SELECT
         model_id, dtype_id,
         sum(bytes)::BIGINT AS weights_bytes,
-        coalesce(sum(bytes) FILTER (tensor_class IN ('norm', 'router', 'vision-tower', 'audio-tower', 'projector')),
-            0)::BIGINT
-            AS replicated_bytes,
+        coalesce(sum(bytes) FILTER (is_replicated(tensor_class)), 0)::BIGINT AS replicated_bytes,
         coalesce(sum(bytes) FILTER (tensor_class = 'embedding'), 0)::BIGINT AS embedding_bytes,
         coalesce(sum(bytes) FILTER (tensor_class = 'head'), 0)::BIGINT AS head_bytes,
         coalesce(sum(bytes) FILTER (role IN ('per_layer_embedding', 'ngram_embedding')
             OR role = 'embedding' AND component = 'text' AND NOT is_head_tied), 0)::BIGINT AS input_bytes,
         coalesce(sum(bytes) FILTER (is_of_towers(component)), 0)::BIGINT AS tower_bytes,
         coalesce(sum(bytes) FILTER (is_of_speech(component)), 0)::BIGINT AS speech_bytes,
+        coalesce(sum(bytes) FILTER (is_of_speech(component) AND is_replicated(tensor_class)), 0)::BIGINT
+            AS speech_replicated_bytes,
+        coalesce(sum(bytes) FILTER (is_of_speech(component) AND tensor_class IN ('embedding', 'head')), 0)::BIGINT
+            AS speech_end_bytes,
         coalesce(sum(bytes) FILTER (layer_count > 1 AND component = 'text' OR tensor_class = 'denoiser'), 0)::BIGINT
             AS layer_bytes,
         coalesce(sum(bytes) FILTER (bytes >= 2 * element_count), 0)::BIGINT AS unquantised_bytes,
