@@ -71,7 +71,7 @@ CREATE OR REPLACE MACRO models_near(asked) AS (
             count(DISTINCT said.word) AS found_count, count(*) FILTER (named.word = said.word) AS exact_count,
             any_value(named.telling_count) - count(*) FILTER (named.tells) AS unsaid_count,
             bool_or(regexp_matches(said.word, '[a-z]{3}')) AS is_named
-        FROM said JOIN name_word AS named ON is_alike(said.word, named.word) OR is_size(said.word, named.word)
+        FROM said JOIN name_word AS named ON is_alike(said.word, named.word) OR named.word = said.word || 'b'
         GROUP BY named.model_id
     )
     SELECT list(model_id ORDER BY found_count DESC, exact_count DESC, is_lead DESC,

@@ -5,8 +5,8 @@
 --   shared_page_bytes = sequences × (pages of states × padded recurrent layers × page − states
 --       + layers with tokens × (page − cell))
 --
--- Units: bytes per GPU, layers, tokens. Source: vllm-shared-pages, engine_memory (shared_state_pages). A request has whole
---   pages: counted is the most that its last one leaves empty, so that the bytes grow evenly with the context.
+-- Units: bytes per GPU, layers, tokens. Source: vllm-shared-pages, engine_memory (shared_state_pages). A request has
+--   whole pages: counted is the most that its last one leaves empty, so that the bytes grow evenly with the context.
 -- Qwen3.8-27B, 8,192 tokens: 11 pages of tokens and 3 groups of 2 pages of states, 49 MiB each, 0.8135 GiB; 0.84 here.
 -- Not covered: states of every page, which 0.26 and 0.27 keep of Mamba 2 by default; pages of 128 tokens of latents.
 
@@ -19,8 +19,8 @@ CREATE OR REPLACE MACRO layer_state_bytes(layer, scenario) AS (layer.state_eleme
     + layer.conv_state_elements * scenario.compute_bytes) / scenario.tensor_parallel;
 
 -- one token of a layer, of those that cache tokens the one with most
-CREATE OR REPLACE MACRO widest_token_bytes(model, scenario) AS coalesce(list_max(list_transform(model.caches, lambda layer:
-    cached_bytes(layer, model, scenario) * kv_share(layer, scenario) / scenario.stage_share)), 0);
+CREATE OR REPLACE MACRO widest_token_bytes(model, scenario) AS coalesce(list_max(list_transform(model.caches,
+    lambda layer: cached_bytes(layer, model, scenario) * kv_share(layer, scenario) / scenario.stage_share)), 0);
 CREATE OR REPLACE MACRO widest_state_bytes(model, scenario) AS
     coalesce(list_max(list_transform(model.caches, lambda layer: layer_state_bytes(layer, scenario))), 0);
 

@@ -20,8 +20,8 @@ WITH kinds AS (
     GROUP BY ALL
 ),
 grouped AS (
-    SELECT model_id, iif(max(kind_layers) < min(kind_layers) * any_value(spread.value), max(kind_layers), min(kind_layers))
-        AS group_layers
+    SELECT model_id, iif(max(kind_layers) < min(kind_layers) * any_value(spread.value), max(kind_layers),
+        min(kind_layers)) AS group_layers
     FROM kinds CROSS JOIN (FROM constant WHERE constant_id = 'vllm_group_spread') AS spread GROUP BY model_id
 )
 SELECT model_id, window_tokens, has_tokens, ceil(kind_layers / group_layers) * group_layers / kind_layers AS pool_share
