@@ -132,6 +132,7 @@ def fits(almanac: Almanac, said: Said) -> Answer:
     notes = [
         answer.get("taken"),
         None if said.is_config else model.note,
+        model.more_note if question.is_unread(model, use) else None,
         sounds.IN_WINDOWS if asked.seconds and seconds is None else None,
     ]
     if any(notes):
@@ -141,6 +142,7 @@ def fits(almanac: Almanac, said: Said) -> Answer:
     status = answers.STATUS[answer["verdict"]]
     if question.is_left(model, use):  # a Yes is of other files than the one that was named
         answer["not_in"], status = model.dtype_id, answers.STATUS[None]
+        answer["commands"] = []  # (they load other files)
     elif model.is_above and answer["verdict"] is not None:
         answer["not_in"], answer["told_in"], status = model.dtype_named, use.dtype_id, answers.STATUS[None]
     if seconds is not None:
