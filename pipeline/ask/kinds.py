@@ -13,6 +13,7 @@ from .problems import FITS, Wrong
 from .question import Card, Model, Use
 
 Answer = tuple[dict[str, Any], int]
+ANOTHER = "A repository that it names is one of this almanac, not the one that was asked."
 
 
 @dataclass(frozen=True)
@@ -137,6 +138,9 @@ def fits(almanac: Almanac, said: Said) -> Answer:
     ]
     if any(notes):
         answer["taken"] = " ".join(filter(None, notes))
+    if question.is_unread(model, use):
+        for each in answer["commands"]:
+            each["note"] = " ".join(filter(None, (each["note"], ANOTHER)))
     if told:
         answer["adapter"] = told
     status = answers.STATUS[answer["verdict"]]

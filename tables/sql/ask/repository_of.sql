@@ -101,7 +101,8 @@ CREATE OR REPLACE MACRO packed_otherwise(asked, counted_model, counted_dtype) AS
             AND coalesce(way.is_recurrent = kind.is_recurrent, true)
             AND coalesce(way.has_experts = kind.has_experts, true)
             AND coalesce(regexp_matches(asked, '(?i)' || way.name_pattern), true)
-        GROUP BY kind.* HAVING bits > kind.counted_bits
+        GROUP BY kind.operator, kind.tensor_class, kind.role, kind.elements, kind.counted_bits
+        HAVING bits > kind.counted_bits
     )
 );
 
