@@ -4,13 +4,17 @@
 --   Ollama (deepseek-r1:32b, llama3.1:8b-instruct-q4_K_M, mistral), or a model's name without its organisation; one
 --   row, and no model where nothing is found. A model is found by the letters and digits of its name, also with
 --   -Instruct, -it, -Chat or -hf behind it, or with its organisation and a _ before it; of several the one that is
---   known, and most downloaded. A tag of Ollama goes before; a name without a tag is one where no known model has that
---   name, or where Ollama is named with it (ollama run deepseek-r1). That of a family (flux, sdxl, sd 1.5, mistral 7b)
+--   known, and most downloaded. A tag of Ollama goes before; a name without a tag is one where no known model
+--   has that
+--   name, or where Ollama is named with it (ollama run deepseek-r1). That of a family (flux, sdxl, sd 1.5,
+--   mistral 7b)
 --   is the model that people mean by it, where nothing else has that name. beyond_bytes: what the file holds beyond
 --   the format that is told, at most (Ollama lists two digits of a size); null where the format is the file's own.
 --   ollama_tag: as `ollama run` takes it, where the name is one of its library.
---   more_bytes: of a repository that is not in the almanac, in a format that makers pack otherwise than is counted, what
---   its weights may take beyond the weights of model_id in dtype_id (0 where all known ways agree); more_reason says of
+--   more_bytes: of a repository that is not in the almanac, in a format that makers pack otherwise than is
+--   counted, what
+--   its weights may take beyond the weights of model_id in dtype_id (0 where all known ways agree); more_reason
+--   says of
 --   what. Null where the repository is here, or its type says how it is packed (GGUF, Ollama, bitsandbytes, MLX).
 --
 -- gpus_called('A100 40G'): the cards that go by a name: an id or a whole name, else without the words of makers and
@@ -18,7 +22,8 @@
 --   Mac" is every chip of Apple with that memory, "24 GB" every NVIDIA card of it that one buys (else those of
 --   workstations, else of data centres).
 --
--- Units: GiB. Source: the tables repository_name, packing_way, ollama_tag, family_name, model, gpu. Not covered: names that are
+-- Units: GiB. Source: the tables repository_name, packing_way, ollama_tag, family_name, model, gpu. Not
+-- covered: names that are
 -- neither a model's nor made by these patterns.
 
 CREATE OR REPLACE MACRO plain_name(name) AS
@@ -45,7 +50,8 @@ CREATE OR REPLACE MACRO beyond_format_bytes(counted_model, said, counted_dtype, 
     WHERE held.model_id = counted_model AND held.dtype_id = counted_dtype
 );
 
--- under its own name, and where that begins with its organisation (meta-llama/Meta-Llama-3-70B) without its first word
+-- under its own name, and where that begins with its organisation (meta-llama/Meta-Llama-3-70B) without its
+-- first word
 CREATE OR REPLACE TABLE plain_model AS
 WITH named AS (
     SELECT plain_name(model_id) AS name, true AS is_own, model_id, anatomy_grade, downloads_30d FROM model
