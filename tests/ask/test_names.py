@@ -204,7 +204,7 @@ def test_the_command_takes_such_a_name_and_says_so(ask_json, ask):
     assert told["taken"].startswith(
         f"someone/Qwen3-8B-GPTQ-Int4 is taken as {TEXT} in gptq-int4. A repository of that name is not in this almanac: "
     )
-    assert told["taken"] in ask("fits", "someone/Qwen3-8B-GPTQ-Int4", "--gpu", "rtx-4090")[1]
+    assert told["taken"] in " ".join(ask("fits", "someone/Qwen3-8B-GPTQ-Int4", "--gpu", "rtx-4090")[1].split())
     said = ask_json("fits", "qwen3:8b", "--gpu", "rtx-4090", "--format", "Q8_0")
     assert {row["dtype_id"] for row in said["formats"]} == {"gguf-q8_0"}
 
