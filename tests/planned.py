@@ -112,4 +112,4 @@ class PlannedFits:
 
 
 def _literal(value: Any) -> str:
-    return "NULL" if value is None else str(value).lower() if isinstance(value, bool | int) else f"'{value}'"
+    return "NULL" if value is None else str(value).lower() if isinstance(value, bool | int | float) else f"'{value}'"

@@ -13,6 +13,7 @@ from .problems import FITS, Wrong
 from .question import Card, Model, Use
 
 Answer = tuple[dict[str, Any], int]
+ANOTHER = "A repository that it names is one of this almanac, not the one that was asked."
 
 
 @dataclass(frozen=True)
@@ -134,15 +135,20 @@ def fits(almanac: Almanac, said: Said) -> Answer:
     notes = [
         answer.get("taken"),
         None if said.is_config else model.note,
+        model.more_note if question.is_unread(model, use) else None,
         sounds.IN_WINDOWS if asked.seconds and seconds is None else None,
     ]
     if any(notes):
         answer["taken"] = " ".join(filter(None, notes))
+    if question.is_unread(model, use):
+        for each in answer["commands"]:
+            each["note"] = " ".join(filter(None, (each["note"], ANOTHER)))
     if told:
         answer["adapter"] = told
     status = answers.STATUS[answer["verdict"]]
     if question.is_left(model, use):  # a Yes is of other files than the one that was named
         answer["not_in"], status = model.dtype_id, answers.STATUS[None]
+        answer["commands"] = []  # (they load other files)
     elif model.is_above and answer["verdict"] is not None:
         answer["not_in"], answer["told_in"], status = model.dtype_named, use.dtype_id, answers.STATUS[None]
     if seconds is not None:

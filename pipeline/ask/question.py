@@ -158,6 +158,10 @@ class Model:
         False  # whether the figures leave out what it sees or hears with, which its repository may hold
     )
     held_otherwise: str = ""  # what its published total says against the format that its name speaks of
+    # of a repository that is not in the almanac, in a format that makers pack in several ways; None where that is not so
+    more_bytes: int | None = None  # what it may hold beyond the format, at most
+    more_share: float = 0.0  # the same, of the weights that are counted
+    more_note: str = ""  # what is to know of that
 
 
 _SHOWN_BYTES = 2**30 // 20  # less is 0.0 GiB
@@ -209,11 +213,12 @@ def model_of(almanac: Almanac, asked: str) -> Model:
     if not named["dtype_named"] and is_packed_copy(almanac, row):
         by, named = "files", named | {"dtype_id": row["stored_format"], "dtype_named": row["stored_format"]}
     beyond = named.get("beyond_bytes")  # (a file from before there was such a column)
+    is_itself = row["model_id"].lower() == asked.strip().lower()
     return Model(
         row["model_id"], visible(row["model_id"]), row, named["dtype_id"], _taken(asked, row["model_id"], named, by),
-        named["dtype_named"], named["note"] or "", is_itself=row["model_id"].lower() == asked.strip().lower(),
+        named["dtype_named"], named["note"] or "", is_itself=is_itself,
         beyond_bytes=beyond or 0, is_own_mix=beyond is not None, tag=named.get("ollama_tag") or "",
-        held_otherwise=otherwise,
+        held_otherwise=otherwise, **({} if is_itself else _unread(almanac, row, named)),
     )  # fmt: skip
 
 
@@ -245,6 +250,28 @@ def _held_otherwise(almanac: Almanac, own: Row, named: Row) -> str:
         f"vram-almanac fits {visible(base)} --format {dtype}"
         for row in rows
     )
+
+
+def _unread(almanac: Almanac, base: Row, named: Row) -> dict[str, Any]:
+    """Of a repository that is not in the almanac: what it may hold beyond its base as most pack that, and that nobody here has read it."""
+    more = named.get("more_bytes")  # (a file from before there was such a column)
+    if more is None:
+        return {}
+    note = "A repository of that name is not in this almanac"
+    if not more:
+        return {"more_bytes": 0, "more_note": f"{note}: counted with all its linear layers packed, as nearly all are."}
+    query = "SELECT weights_bytes FROM weight WHERE model_id = $id AND dtype_id = $dtype"
+    weights = almanac.value(query, {"id": base["model_id"], "dtype": named["dtype_id"]})
+    if not weights:
+        return {}
+    reason = (named["more_reason"] or "").rpartition("makers also have ")[2]
+    note += (
+        f", and what it packs is not known. As most pack this model in {named['dtype_id']} its weights are {weights / 2**30:.1f} GiB; makers also "
+        f"have {visible(reason)}, up to {more / 2**30:.1f} GiB more, which these figures have on top: an upper bound."
+    )
+    if predicting := base.get("predicting_parameter_count"):
+        note += f" Not in them are layers that only predict (up to {2 * predicting / 2**30:.1f} GiB), which a server may hold with no draft asked."
+    return {"more_bytes": more, "more_share": more / weights, "more_note": note}
 
 
 def _taken(asked: str, model_id: str, named: dict[str, Any], by: str = "name") -> str:
@@ -384,6 +411,11 @@ def is_left(model: Model, use: Use) -> bool:
     return model.dtype_id is not None and use.dtype_id is None and use.engine_id is not None and not use.is_training
 
 
+def is_unread(model: Model, use: Use) -> bool:
+    """Whether what is asked about is a repository that is not in the almanac, in a format that makers may pack in several ways."""
+    return model.more_bytes is not None and not use.is_training and use.dtype_id == model.dtype_id
+
+
 def _runs(almanac: Almanac, engine_id: str, dtype_id: str) -> bool:
     """Whether an engine is known to run a format on any card."""
     query = "SELECT bool_or(runs) FROM runs_on WHERE engine_id = $engine AND dtype_id = $dtype AND phase_id = $phase"
@@ -400,7 +432,12 @@ def check_use(model: Model, use: Use) -> None:
 
 
 def check_file(model: Model, use: Use) -> None:
-    """Raises Unknown for a file that holds more than its format, where that is counted of one model on like cards alone."""
+    """Raises Unknown for a file that holds more than its format, or may, where that is counted of one model on like cards alone."""
+    if model.more_bytes and is_unread(model, use):
+        raise Unknown(
+            f"Not known: a repository of that name is not in this almanac, and may hold up to {model.more_bytes / 2**30:.1f} GiB more than "
+            f"{model.shown} packed as most are, which is not counted here. Packed so it is: vram-almanac with {model.shown} --format {use.dtype_id}"
+        )
     if model.beyond_bytes and not use.is_training and use.dtype_id == model.dtype_id:
         raise Unknown(
             f"Not known: the file of that name holds up to {model.beyond_bytes / 2**30:.1f} GiB more than {use.dtype_id}, which is not counted "

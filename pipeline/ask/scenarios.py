@@ -8,7 +8,7 @@ from pipeline.book import commands as pasted
 from pipeline.book.passes import TOLD
 
 from .almanac import Almanac, Row
-from .question import INFERENCE, UNPACKED, Card, Model, Use
+from .question import INFERENCE, UNPACKED, Card, Model, Use, is_unread
 from .works import held_of
 
 # Formats in which more cards, an 8-bit cache and smaller models are tried: the usual one of each engine.
@@ -38,8 +38,10 @@ def answered(almanac: Almanac, scenarios: list[Row], card: Card, use: Use, **how
     return rows if use.dtype_id else _once(rows)
 
 
-def beyond_of(model: Model, use: Use) -> dict[str, int]:
-    """What files hold beyond the format that they are counted in, where they are what is asked about."""
+def beyond_of(model: Model, use: Use) -> dict[str, int | float]:
+    """What files hold beyond the format that they are counted in, or may, where they are what is asked about."""
+    if model.more_share and is_unread(model, use):
+        return {"more_share": model.more_share}
     is_its_file = model.beyond_bytes and not use.is_training and use.dtype_id == model.dtype_id
     return {"beyond_bytes": model.beyond_bytes} if is_its_file else {}
 

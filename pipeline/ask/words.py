@@ -56,7 +56,7 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
     told_in = (
         f"{format_name(answer['told_in'])}, the next mix above it"
         if answer.get("told_in")
-        else "what that program runs"
+        else "formats of the original that this program runs, which are other files than those"
     )
     lead = f"Not known in {format_name(answer['not_in'])}. In {told_in}: " if answer.get("not_in") else ""
     shown = answer["commands"][:most_commands]

@@ -149,12 +149,62 @@ def test_a_name_that_nothing_is_known_of_stays_unknown(macro):
     assert macro("SELECT model_id, dtype_id FROM repository_of('nobody/nothing-AWQ')") == [(None, "awq-int4")]
 
 
+def test_what_an_unlisted_repository_may_hold_beyond_its_base_is_told(macro):
+    """Where all known ways agree it is nothing; a maker that is known to pack in groups of 32 has more, and what its type tells has no such column."""
+    asked = "SELECT more_bytes, more_reason FROM repository_of($1)"
+    assert macro(asked, "someone/Qwen3-8B-AWQ") == [(0, None)]
+    ((more, reason),) = macro(asked, "cyankiwi/Qwen3-8B-AWQ")
+    assert more > 0 and "groups of 32" in reason
+    ((more, reason),) = macro(asked, "someone/gpt-oss-20b-AWQ")
+    assert more > 0 and "all but the routed experts in 16 bits" in reason
+    for name in ("Qwen3-8B-Q4_K_M.gguf", "qwen3:8b", "unsloth/Qwen3-8B-bnb-4bit", TEXT):
+        assert macro(asked, name) == [(None, None)]
+
+
+def test_a_verdict_that_the_rest_decides_is_not_known(macro):
+    """With a quarter more of the weights: on the card that holds all of them it fits, on what holds the weights alone nobody knows."""
+    macro(
+        f"CREATE OR REPLACE TEMP TABLE unread AS SELECT '{TEXT}' AS model_id, 'fp8' AS dtype_id, 'vllm' AS engine_id, 2048 AS context_tokens"
+    )
+    ((whole, more),) = macro(
+        "SELECT whole.total_bytes, more.total_bytes FROM fits_in('unread', 'rtx-4090') AS whole, fits_in('unread', 'rtx-4090', more_share := 0.25) AS more"
+    )
+    assert more > whole
+    told = (
+        "SELECT verdict, unknown_reason IS NOT NULL FROM fits_in('unread', NULL, free_bytes := $1, more_share := 0.25)"
+    )
+    assert macro(told, 2 * more) == [("fits", False)]
+    assert macro(told, (whole + more) // 2) == [(None, True)]
+    assert macro(told, whole - 1) == [("no", False)]
+
+
+def test_the_command_says_what_an_unlisted_repository_may_hold_and_counts_it(ask_json):
+    """cyankiwi packs in groups of 32, which others of dense models do not: weights and words have them."""
+    one, other = (
+        ask_json("fits", f"{who}/Qwen3-8B-AWQ", "--gpu", "rtx-4090", "--program", "vllm", "--context", "2048")
+        for who in ("someone", "cyankiwi")
+    )
+    assert "nearly all are" in one["taken"] and "an upper bound" in other["taken"]
+    assert other["best"]["weights_bytes"] > one["best"]["weights_bytes"] and other["verdict"] == "fits"
+
+
+def test_a_plan_of_an_unlisted_repository_that_may_hold_more_is_not_known(ask):
+    assert ask("plan", "cyankiwi/Qwen3-8B-AWQ", "--gpu", "rtx-4090")[0] == 3
+
+
+def test_a_checkpoint_of_bitsandbytes_asked_of_vllm_has_no_command_of_other_files(ask_json):
+    told = ask_json("fits", "someone/Qwen3-8B-bnb-4bit", "--gpu", "rtx-4090", "--program", "vllm", "--context", "2048")
+    assert (told["not_in"], told["status"], told["commands"]) == ("nf4", 3, [])
+
+
 @pytest.mark.full
 def test_the_command_takes_such_a_name_and_says_so(ask_json, ask):
     told = ask_json("fits", "someone/Qwen3-8B-GPTQ-Int4", "--gpu", "rtx-4090")
     assert {row["dtype_id"] for row in told["formats"]} == {"gptq-int4"} and told["model"] == TEXT
-    assert told["taken"] == f"someone/Qwen3-8B-GPTQ-Int4 is taken as {TEXT} in gptq-int4."
-    assert told["taken"] in ask("fits", "someone/Qwen3-8B-GPTQ-Int4", "--gpu", "rtx-4090")[1]
+    assert told["taken"].startswith(
+        f"someone/Qwen3-8B-GPTQ-Int4 is taken as {TEXT} in gptq-int4. A repository of that name is not in this almanac: "
+    )
+    assert told["taken"] in " ".join(ask("fits", "someone/Qwen3-8B-GPTQ-Int4", "--gpu", "rtx-4090")[1].split())
     said = ask_json("fits", "qwen3:8b", "--gpu", "rtx-4090", "--format", "Q8_0")
     assert {row["dtype_id"] for row in said["formats"]} == {"gguf-q8_0"}
 

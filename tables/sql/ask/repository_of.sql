@@ -10,14 +10,18 @@
 --   mean by it, where nothing else has that name. beyond_bytes: what the file holds beyond the format that is told, at
 --   most (Ollama lists two digits of a size); null where the format is the file's own.
 --   ollama_tag: as `ollama run` takes it, where the name is one of its library.
+--   more_bytes: of a repository that is not in the almanac, in a format that makers pack otherwise than is counted,
+--   what its weights may take beyond the weights of model_id in dtype_id (0 where all known ways agree); more_reason
+--   says of what. Null where the repository is here, or its type says how it is packed (GGUF, Ollama, bitsandbytes,
+--   MLX).
 --
 -- gpus_called('A100 40G'): the cards that go by a name: an id or a whole name, else without the words of makers and
 --   machines, and with its memory where that is said; none, one, or several that differ in what was not said. "Mac
 --   Studio" is every chip that one was built with, "16 GB Mac" every chip of Apple with that memory, "24 GB" every
 --   NVIDIA card of it that one buys (else those of workstations, else of data centres).
 --
--- Units: GiB. Source: the tables repository_name, ollama_tag, family_name, model, gpu. Not covered: names that are
--- neither a model's nor made by these patterns.
+-- Units: GiB. Source: the tables repository_name, packing_way, ollama_tag, family_name, model, gpu. Not covered: names
+-- that are neither a model's nor made by these patterns.
 
 CREATE OR REPLACE MACRO plain_name(name) AS
     regexp_replace(lower(regexp_replace(name, '^.*/', '')), '[^a-z0-9]', '', 'g');
@@ -43,7 +47,8 @@ CREATE OR REPLACE MACRO beyond_format_bytes(counted_model, said, counted_dtype, 
     WHERE held.model_id = counted_model AND held.dtype_id = counted_dtype
 );
 
--- under its own name, and where that begins with its organisation (meta-llama/Meta-Llama-3-70B) without its first word
+-- under its own name, and where that begins with its organisation (meta-llama/Meta-Llama-3-70B) without its
+-- first word
 CREATE OR REPLACE TABLE plain_model AS
 WITH named AS (
     SELECT plain_name(model_id) AS name, true AS is_own, model_id, anatomy_grade, downloads_30d FROM model
@@ -65,6 +70,46 @@ GROUP BY name;
 CREATE OR REPLACE MACRO begins_in_words(name, said) AS list_contains(list_transform(
     range(1, len(string_split(name, '-'))),
     lambda many: plain_name(array_to_string(string_split(name, '-')[:many], '-'))), said);
+
+-- The matrices of a model by kind, and the bits that each is counted at in a format.
+CREATE OR REPLACE MACRO counted_kinds(counted_model, counted_dtype) AS TABLE
+WITH kind AS (
+    SELECT model_id, operator, tensor_class, role, sum(element_count) AS elements FROM tensor
+    WHERE model_id = counted_model AND operator IN ('linear', 'linear-subclass', 'expert') GROUP BY ALL
+),
+kinds AS (
+    SELECT kind.*, model.model_type, bool_or(operator = 'expert') OVER () AS has_experts,
+        bool_or(tensor_class = 'recurrent') OVER () AS is_recurrent
+    FROM kind JOIN model USING (model_id)
+)
+SELECT kind.*, coalesce(any_value(maker.element_bits),
+    arg_max(rule.element_bits, format_rank(rule.operator, rule.tensor_class, rule.role))) AS counted_bits
+FROM kinds AS kind
+JOIN weight_format AS rule ON rule.dtype_id = counted_dtype AND rule.model_types IS NULL
+    AND coalesce(rule.operator = kind.operator, true) AND coalesce(rule.tensor_class = kind.tensor_class, true)
+    AND coalesce(rule.role = kind.role, true)
+LEFT JOIN maker_format AS maker ON maker.dtype_id = counted_dtype AND maker.model_type = kind.model_type
+    AND maker.has_experts = kind.has_experts AND maker.operator = kind.operator
+    AND maker.tensor_class = kind.tensor_class AND maker.role = kind.role
+GROUP BY ALL;
+
+-- What a repository that nobody here has read may hold beyond that, and of what.
+CREATE OR REPLACE MACRO packed_otherwise(asked, counted_model, counted_dtype) AS (
+    SELECT {'more_bytes': coalesce(sum(elements * (bits - counted_bits) / 8), 0)::BIGINT,
+        'parts': string_agg(DISTINCT part, ', ' ORDER BY part)}
+    FROM (
+        SELECT kind.elements, kind.counted_bits, max(way.element_bits) AS bits,
+            arg_max(way.note, way.element_bits) AS part
+        FROM counted_kinds(counted_model, counted_dtype) AS kind
+        JOIN packing_way AS way ON list_contains(string_split(way.tensor_classes, ' '), kind.tensor_class)
+            AND list_contains(string_split(way.dtype_ids, ' '), counted_dtype)
+            AND coalesce(way.is_recurrent = kind.is_recurrent, true)
+            AND coalesce(way.has_experts = kind.has_experts, true)
+            AND coalesce(regexp_matches(asked, '(?i)' || way.name_pattern), true)
+        GROUP BY kind.operator, kind.tensor_class, kind.role, kind.elements, kind.counted_bits
+        HAVING bits > kind.counted_bits
+    )
+);
 
 CREATE OR REPLACE MACRO repository_of(asked) AS TABLE
 WITH named AS (
@@ -138,14 +183,27 @@ answered AS (
             WHEN 'gguf-fp16' THEN 'fp16' WHEN 'gguf-bf16' THEN 'bf16' WHEN 'gguf-f32' THEN 'fp32'
             ELSE counted_format(said) END) AS dtype_id
     FROM first_match LEFT JOIN found ON true
+),
+-- (in the format that the model itself is published in, others are copies)
+unread AS (
+    SELECT packed_otherwise(asked::VARCHAR, answered.model_id, answered.dtype_id) AS otherwise
+    FROM answered CROSS JOIN named
+    JOIN model AS counted ON counted.model_id = answered.model_id
+        AND counted.stored_format IS DISTINCT FROM answered.dtype_id
+    WHERE answered.dtype_id IN (SELECT unnest(string_split(dtype_ids, ' ')) FROM packing_way)
+        AND lower(named.name) NOT IN (SELECT lower(model_id) FROM model WHERE anatomy_grade <> 'unknown')
+        AND (contains(named.name, '/')
+            OR plain_name(named.name) NOT IN (SELECT plain.name FROM plain_model AS plain WHERE is_known))
 )
 SELECT asked::VARCHAR AS asked, answered.model_id, answered.dtype_id,
     iif(said = 'own-mix', 'the mix of Ollama''s file of ' || formatReadableDecimalSize(file_bytes), nullif(said, ''))
         AS dtype_named,
     answered.note, beyond_format_bytes(answered.model_id, said, answered.dtype_id, file_bytes) AS beyond_bytes,
     iif(file_bytes IS NOT NULL AND regexp_full_match(answered.ollama_tag, '[a-z0-9._:-]+'), answered.ollama_tag, NULL)
-        AS ollama_tag
-FROM answered;
+        AS ollama_tag,
+    unread.otherwise.more_bytes AS more_bytes,
+    'not in the almanac, and what it packs is not known: makers also have ' || unread.otherwise.parts AS more_reason
+FROM answered LEFT JOIN unread ON true;
 
 -- A card's name as people write it, without makers, series, sizes and the machine that it is built into.
 CREATE OR REPLACE MACRO is_a_mac(name) AS regexp_matches(lower(name), '\b(apple|macs?|macbooks?|imac)\b');
