@@ -54,14 +54,14 @@ def test_a_hybrid_holds_whole_pages_and_two_of_states(held):
     asked = [each for each in held if each[0]["model_id"] in HYBRIDS and each[0]["engine_id"] == "vllm"]
     assert len(asked) == 8
     for scenario, told, _ in asked:
-        layers, token_bytes, states, state_bytes = shape = HYBRIDS[scenario["model_id"]]
+        layers, token_bytes, _states, state_bytes = shape = HYBRIDS[scenario["model_id"]]
         counted = scenario["sequences"] * pages(scenario["context_tokens"], *shape)
         page = scenario["sequences"] * layers * (math.ceil(state_bytes / token_bytes) + BLOCK) * token_bytes
         assert counted <= told <= counted + page, scenario
 
 
 def test_an_engine_with_memory_for_each_layer_holds_one_state(held):
-    for scenario, told, row in held:
+    for scenario, _told, row in held:
         if scenario["engine_id"] == "transformers":
             layers, token_bytes, states, state_bytes = HYBRIDS[scenario["model_id"]]
             tokens = scenario["sequences"] * scenario["context_tokens"] * layers * token_bytes
