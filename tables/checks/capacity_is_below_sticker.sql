@@ -2,5 +2,6 @@
 -- of 8 GB; an AMD chip that shares it with the CPU gives half, as Linux comes
 SELECT gpu_id, memory_gib_nominal, capacity_bytes
 FROM gpu
-WHERE capacity_bytes NOT BETWEEN iif(vendor = 'amd' AND segment = 'unified', 0.48, 0.66) * memory_gib_nominal * 1073741824
+WHERE capacity_bytes NOT BETWEEN
+    CASE WHEN vendor = 'amd' AND segment = 'unified' THEN 0.48 ELSE 0.66 END * memory_gib_nominal * 1073741824
     AND memory_gib_nominal * 1073741824

@@ -86,7 +86,10 @@ def test_a_window_is_held_with_what_is_read_beside_it_in_whole_cells(
     ).fetchall()
     said = footprint_of(model_id, dtype_id=dtype_id, context_tokens=context)
     expected = 0
+    rarest = min(count for count, _, _ in layers)
     for count, window, elements in layers:
+        if engine_id == "vllm":  # one pool for layers of both kinds, in groups that are padded
+            count = -(-count // rarest) * rarest
         is_whole = window is None or beside is None
         tokens = context if is_whole else min(context, window + beside)
         expected += 2 * count * elements * cell * (-(-tokens // cell) + (0 if is_whole else more))

@@ -25,8 +25,9 @@ CREATE OR REPLACE MACRO widest_state_bytes(model, scenario) AS
     coalesce(list_max(list_transform(model.caches, lambda layer: layer_state_bytes(layer, scenario))), 0);
 
 -- 0 of a model without states, or without tokens beside them
-CREATE OR REPLACE MACRO page_tokens(model, scenario) AS iif(widest_token_bytes(model, scenario) > 0, scenario.cell_tokens
-    * ceil(widest_state_bytes(model, scenario) / (scenario.cell_tokens * widest_token_bytes(model, scenario))), 0);
+CREATE OR REPLACE MACRO page_tokens(model, scenario) AS iif(widest_token_bytes(model, scenario) > 0,
+    scenario.cell_tokens * ceil(widest_state_bytes(model, scenario)
+        / (scenario.cell_tokens * widest_token_bytes(model, scenario))), 0);
 
 CREATE OR REPLACE MACRO state_layers(model) AS coalesce(list_sum(list_transform(model.caches, lambda layer:
     iif(layer.state_elements + layer.conv_state_elements > 0, layer.layer_count * layer.pool_share, 0))), 0);
