@@ -82,15 +82,20 @@ kinds AS (
         bool_or(tensor_class = 'recurrent') OVER () AS is_recurrent
     FROM kind JOIN model USING (model_id)
 )
-SELECT kind.*, coalesce(any_value(maker.element_bits),
-    arg_max(rule.element_bits, format_rank(rule.operator, rule.tensor_class, rule.role))) AS counted_bits
+SELECT kind.*, coalesce(any_value(rule.element_bits) FILTER (rule.model_type IS NOT NULL),
+    arg_max(rule.element_bits, format_rank(rule.operator, rule.tensor_class, rule.role))
+        FILTER (rule.model_type IS NULL)) AS counted_bits
 FROM kinds AS kind
-JOIN weight_format AS rule ON rule.dtype_id = counted_dtype AND rule.model_types IS NULL
+-- (makers' rules among the others: a join that keeps rows without a match is none that older DuckDBs plan here)
+JOIN (
+    SELECT dtype_id, operator, tensor_class, role, element_bits, NULL AS model_type, NULL AS has_experts
+    FROM weight_format WHERE model_types IS NULL
+    UNION ALL
+    SELECT dtype_id, operator, tensor_class, role, element_bits, model_type, has_experts FROM maker_format
+) AS rule ON rule.dtype_id = counted_dtype
     AND coalesce(rule.operator = kind.operator, true) AND coalesce(rule.tensor_class = kind.tensor_class, true)
-    AND coalesce(rule.role = kind.role, true)
-LEFT JOIN maker_format AS maker ON maker.dtype_id = counted_dtype AND maker.model_type = kind.model_type
-    AND maker.has_experts = kind.has_experts AND maker.operator = kind.operator
-    AND maker.tensor_class = kind.tensor_class AND maker.role = kind.role
+    AND coalesce(rule.role = kind.role, true) AND coalesce(rule.model_type = kind.model_type, true)
+    AND coalesce(rule.has_experts = kind.has_experts, true)
 GROUP BY ALL;
 
 -- What a repository that nobody here has read may hold beyond that, and of what.
@@ -186,7 +191,8 @@ answered AS (
 ),
 -- (in the format that the model itself is published in, others are copies)
 unread AS (
-    SELECT packed_otherwise(asked::VARCHAR, answered.model_id, answered.dtype_id) AS otherwise
+    -- (one row whatever is found)
+    SELECT any_value(packed_otherwise(asked::VARCHAR, answered.model_id, answered.dtype_id)) AS otherwise
     FROM answered CROSS JOIN named
     JOIN model AS counted ON counted.model_id = answered.model_id
         AND counted.stored_format IS DISTINCT FROM answered.dtype_id
@@ -203,7 +209,7 @@ SELECT asked::VARCHAR AS asked, answered.model_id, answered.dtype_id,
         AS ollama_tag,
     unread.otherwise.more_bytes AS more_bytes,
     'not in the almanac, and what it packs is not known: makers also have ' || unread.otherwise.parts AS more_reason
-FROM answered LEFT JOIN unread ON true;
+FROM answered CROSS JOIN unread;
 
 -- A card's name as people write it, without makers, series, sizes and the machine that it is built into.
 CREATE OR REPLACE MACRO is_a_mac(name) AS regexp_matches(lower(name), '\b(apple|macs?|macbooks?|imac)\b');
