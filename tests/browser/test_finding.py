@@ -203,7 +203,7 @@ def test_the_matrix_and_the_list_of_models_read_a_name_alike(open_page, typed, n
     expect(shown).to_have_text(names)
     listed = open_page("models/")
     listed.locator("#find-model").fill(typed)
-    expect(listed.locator("#found")).to_have_text(f"{len(names)} of 6")
+    expect(listed.locator("#found")).to_have_text(f"{len(names)} of 6" if names else "No model has these words.")
     expect(listed.locator("#model-list a")).to_have_text(names)
     listed.locator("#find-model").fill("")
     expect(listed.locator("#model-list a")).to_have_count(6)
