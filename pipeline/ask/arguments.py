@@ -263,7 +263,7 @@ def _add_use(command: argparse.ArgumentParser) -> None:
         help=f"what a LoRA adapts: {', '.join(LORA_TARGETS)}, or names of modules, q_proj,v_proj (default: all-linear, or the program's)",
     )
     command.add_argument(
-        "--lora-dropout", type=_share, metavar="P", help="of a LoRA, from 0 to below 1 (default: 0, or the program's)"
+        "--lora-dropout", type=_dropout, metavar="P", help="of a LoRA, from 0 to below 1 (default: 0, or the program's)"
     )
     command.add_argument(
         "--program",
@@ -437,7 +437,7 @@ def _targets(text: str) -> str:
     return word
 
 
-def _share(text: str) -> float:
+def _dropout(text: str) -> float:
     try:
         number = float(text)
     except ValueError:

@@ -16,7 +16,7 @@ from .problems import Wrong
 from .sentence_words import Said, all_said, is_between, is_counted
 
 _PASTED = re.compile(r"(?i)(ollama run \S+)(?: (.+))?")  # a tag follows, and nothing else is of the name
-_LONGEST_NAME = 10  # words
+_LONGEST_NAME, _LONGEST = 10, 60  # words of a name, and of a question
 _SAYS = "is no card, program, format, phase, context, number of users or other option"
 _OF_RUNS = "SELECT known.name, r.model_id, r.dtype_id, r.dtype_named FROM (SELECT unnest($names) AS name) AS known, LATERAL (FROM repository_of(known.name)) AS r"
 
@@ -29,7 +29,7 @@ def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespa
     words = asked.model.split()
     if pasted := _PASTED.fullmatch(" ".join(words)):
         words, start, count = [pasted[1], *(pasted[2] or "").split()], 0, 1
-    elif len(words) < 2:
+    elif not 2 <= len(words) <= _LONGEST:
         return asked, ""
     else:
         start, count = _named(almanac, words)
