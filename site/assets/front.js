@@ -510,7 +510,7 @@ if (!isOld) {
   await naming();
   await draw();
   performance.mark("interactive");
-  if (!state.gpu) await guessCard();
+  if (!state.gpu && a.memory.get("gpu") === null) await guessCard(); // "" says that a card was named and taken back
   // what helps where a card is too small stands in another file, which nobody waits for
   (window.requestIdleCallback ?? setTimeout)(async () => {
     await several(current);
