@@ -44,6 +44,7 @@ STATUS = {"fits": FITS, "tight": DOES_NOT, "no": DOES_NOT, None: UNKNOWN}
 WEIGHTS_ALONE = "SELECT weights_bytes FROM weight WHERE model_id = $id AND dtype_id = 'bf16'"
 BESIDE = "sglang"  # whose command stands beside that of vLLM
 MORE_CARDS = (2, 4, 8)  # that are tried where a model does not fit
+FEW_REQUESTS = 16  # that vLLM may run at once where it does not fit as it comes, or the users where these are more
 # what tells of many scenarios which of them fit
 _SORTED = "model_id, dtype_id, engine_id, gpu_count, kv_dtype_id, sequences, context_tokens, verdict"
 
@@ -149,6 +150,7 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
     if not use.is_training and (counted := counted_of(almanac, use.engine_id)):
         own = None if use.batched_tokens else read_by_itself(almanac, card)
         counted |= {"batched_tokens": use.batched_tokens} if use.batched_tokens else {}
+        counted |= {"sequences": use.max_num_seqs} if use.max_num_seqs else {}
         answer["counted"] = counted | ({"own_batched_tokens": own} if own and own < counted["batched_tokens"] else {})
     is_served = verdict in ("fits", "tight") and not use.is_training
     if is_served and best and (otherwise := held_otherwise(almanac, model, best["dtype_id"])):
@@ -156,7 +158,8 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
     if verdict != "fits":
         answer["helps"] = helps_of(almanac, model, card, use, rows, told, count, smaller)
         asked = [scenario_of(model, use, d, e, count) for d, e in main]
-        answer["helps"] = [*_of_its_name(almanac, model, card, use, asked), *answer["helps"]]
+        few = _of_few(almanac, model, card, use, main, count)
+        answer["helps"] = [*_of_its_name(almanac, model, card, use, asked), *few, *answer["helps"]]
     # (commands share cards by tensor parallelism alone, and say no share: the settings do)
     if verdict == "fits" and not use.is_training and not (is_divided or use.share or use.max_num_seqs):
         served = [row | {"share_is_free": is_startable(row, card)} for row in served if row["gpu_count"] == count]
@@ -177,6 +180,20 @@ def _of_its_name(almanac: Almanac, model: Model, card: Card, use: Use, asked: li
         if verdict == "fits" and best:
             return [{"help": "larger", "gpu_id": larger.gpu_id, "name": larger.name, **best}]
     return []
+
+
+def _of_few(
+    almanac: Almanac, model: Model, card: Card, use: Use, main: list[Any], count: int
+) -> list[dict[str, Any]]:
+    """vLLM told to run few requests at once: it sets no logits of 256 aside, and captures fewer graphs."""
+    formats = [(d, e) for d, e in main if (use.engine_id or e) == "vllm"]
+    few = max(use.sequences or 1, FEW_REQUESTS)
+    if use.is_training or use.max_num_seqs or not formats or few >= (counted_of(almanac, "vllm") or {}).get("sequences", 0):
+        return []
+    told = replace(use, max_num_seqs=few)
+    asked = [scenario_of(model, told, d, e, count) for d, e in formats]
+    verdict, best = best_of(answered(almanac, asked, card, told, **beyond_of(model, use)))
+    return [{"help": "requests", "max_num_seqs": few, **best}] if verdict == "fits" and best else []
 
 
 def _in_stages(

@@ -120,7 +120,7 @@ def add(commands: Any) -> None:
         dest="max_num_seqs",
         type=_count("--max-num-seqs", _MOST_USERS),
         metavar="N",
-        help="requests that vLLM runs at once, of which 256 are counted (how many of the whole context: --users)",
+        help="requests that vLLM runs at once (default: 256 are counted; how many of the whole context: --users)",
     )
     fits.add_argument(
         "--max-num-batched-tokens",

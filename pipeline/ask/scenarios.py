@@ -80,6 +80,7 @@ def scenario_of(model: Model, use: Use, dtype: str | None, engine: str | None, c
         "tensor_parallel": use.tensor_parallel,
         "pipeline_parallel": use.pipeline_parallel,
         "batched_tokens": use.batched_tokens,
+        "max_num_seqs": use.max_num_seqs,
         "checkpointing": use.checkpointing,
         "optimizer_id": use.optimizer_id,
         "images": use.images,

@@ -64,7 +64,7 @@ def use_of(almanac: Almanac, asked: argparse.Namespace, adapter: Any, model: Any
         lora_dropout=dropout,
         **shares,
         **_said_of_training(almanac, asked, is_made, is_training=is_training),
-        **_said_of_server(almanac, asked, program, phase, is_made),
+        **_said_of_server(asked, program, phase, is_made),
         **(_made(asked) if is_made else _seen(asked, is_training)),
     )
     if is_made:
@@ -92,10 +92,10 @@ def _said_of_training(
 
 
 def _said_of_server(
-    almanac: Almanac, asked: argparse.Namespace, program: Any, phase: str, is_made: bool
+    asked: argparse.Namespace, program: Any, phase: str, is_made: bool
 ) -> dict[str, Any]:
     from . import shared
-    from .settings import CARDS, counted_of
+    from .settings import CARDS
 
     tensor, pipeline = getattr(asked, "tensor_parallel", None), getattr(asked, "pipeline_parallel", None)
     share, most = getattr(asked, "share", None), getattr(asked, "max_num_seqs", None)
@@ -120,12 +120,6 @@ def _said_of_server(
         if value and (not is_vllm or is_made or is_alone):
             name = " (its --gpu-memory-utilization)" if value is share else ""
             raise Wrong(f"{flag} is of vLLM{name}: --program vllm, without --draft, --objective and --log")
-    counted = (counted_of(almanac, "vllm") or {}).get("sequences") if most else None
-    if counted and most > max(counted, asked.users or 1):
-        raise Wrong(
-            f"--max-num-seqs {most:,}: figures count {counted} requests at once, or --users where these are more, and the logits of more "
-            f"are not counted; how many whole sequences fit is --users {most}"
-        )
     if most and most < (asked.users or 1):
         raise Wrong(f"--users {asked.users} are more than --max-num-seqs {most}: so many run at once")
     if most and step and step < most:

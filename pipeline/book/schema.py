@@ -53,7 +53,7 @@ ENUMS = {
         "adapter",
         "detector",
     ),
-    "gap": ("load", "memory", "packing", "speed", "unfused", "fused", "experts"),
+    "gap": ("load", "memory", "packing", "speed", "unfused", "fused", "rotated", "experts"),
     "vendor": ("nvidia", "amd", "intel", "apple", "google"),
     "segment": ("consumer", "workstation", "datacenter", "unified", "embedded", "tpu"),
     "tflops_basis": ("read", "ratio", "recalled", "none"),

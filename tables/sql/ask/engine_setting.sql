@@ -72,10 +72,14 @@ CREATE OR REPLACE MACRO requests_by_states(footprint, usual, capacity, constants
 CREATE OR REPLACE MACRO requests_told(usual, by_logits, by_states) AS iif(least(by_logits, by_states) < usual,
     '--max-num-seqs ' || least(by_logits, by_states)::BIGINT, NULL);
 
-CREATE OR REPLACE MACRO requests_needed(footprint, usual, capacity, constants) AS iif(
-    footprint.engine_id = 'vllm' AND footprint.total_bytes <= capacity,
-    requests_told(usual, requests_by_logits(footprint, footprint.vocab_size, usual, capacity, constants),
-        requests_by_states(footprint, usual, capacity, constants)), NULL);
+-- Where somebody says how many they are, the figures are of that and it is told so, or fewer where no more states fit.
+CREATE OR REPLACE MACRO requests_needed(footprint, usual, capacity, constants) AS CASE
+    WHEN footprint.engine_id <> 'vllm' OR footprint.total_bytes > capacity THEN NULL
+    WHEN footprint.max_num_seqs IS NOT NULL THEN requests_told(footprint.max_num_seqs + 1, footprint.max_num_seqs,
+        requests_by_states(footprint, footprint.max_num_seqs, capacity, constants))
+    ELSE requests_told(usual, requests_by_logits(footprint, footprint.vocab_size, usual, capacity, constants),
+        requests_by_states(footprint, usual, capacity, constants))
+END;
 
 -- vLLM reads 2048 tokens at a time on small cards, 8192 on large ones but on A100, 16384 on the largest.
 CREATE OR REPLACE MACRO vllm_read_tokens(gpu_name, gpu_gib, constants) AS CASE

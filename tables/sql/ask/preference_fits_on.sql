@@ -77,7 +77,7 @@ END;
 CREATE OR REPLACE MACRO told_scenario(parallel) AS {'reads_prompt': 'profile', 'engine_id': 'vllm', 'sequences': 1,
     'rank_sequences': 1, 'context_tokens': 1, 'compute_bytes': 2, 'tensor_parallel': parallel,
     'data_parallel': 1, 'expert_tensor_parallel': parallel, 'program_version': NULL::VARCHAR,
-    'batched_tokens': NULL::BIGINT};
+    'batched_tokens': NULL::BIGINT, 'max_num_seqs': NULL::BIGINT};
 CREATE OR REPLACE MACRO told_constants(rule, requests, constants) AS {
     'vllm_default_sequences': requests, 'vllm_batched_tokens': rule.batched_tokens,
     'vllm_sampler_bytes_per_logit': constants.vllm_sampler_bytes_per_logit,

@@ -1,6 +1,6 @@
 -- What engines make of a model's architecture: those that cannot load it, those of which nobody knows what they hold of
--- it, those whose class of it has no fused attention or fuses what the library's does not, and those whose cache uses
--- its windows (llama.cpp and MLX LM load Mistral and others as plain Llamas: they cache, and attend to, the whole
+-- it, those whose class of it has no fused attention or fuses what the library's does not, those whose kernel rotates
+-- what the library's class rotates in fp32, and those whose cache uses its windows (llama.cpp and MLX LM load Mistral and others as plain Llamas: they cache, and attend to, the whole
 -- context). And those that leave out a part of its checkpoint as they load it. Part of `shape`.
 --
 -- Units: none. Source: engine_gap.csv, engine_window.csv and engine_part.csv, each line with its own. Not covered:
@@ -13,6 +13,10 @@ CREATE OR REPLACE MACRO has_unfused_class(model, engine_id) AS
 -- a fused kernel for what the library's class computes score by score: the sinks scale what it gives
 CREATE OR REPLACE MACRO has_fused_sinks(model, engine_id) AS
     coalesce(list_contains(model.fused_engines, engine_id), false);
+-- a kernel that rotates a tower's queries and keys in 16 bits, which the library's class does in fp32
+CREATE OR REPLACE MACRO rotates_in_kernel(model, scenario, constants) AS
+    coalesce(list_contains(model.rotating_engines, scenario.engine_id), false)
+        AND coalesce(version_place(scenario.program_version, 2) >= constants.vllm_rotates_from_release, true);
 CREATE OR REPLACE MACRO has_windows(model, engine_id) AS
     coalesce(list_contains(model.windowed_engines, engine_id), false);
 -- MLX LM reads text: its classes drop what sees and hears before anything of it is read
@@ -39,6 +43,7 @@ WITH gap AS (
         list(engine_id ORDER BY engine_id) FILTER (gap = 'memory') AS unread_engines,
         list(engine_id ORDER BY engine_id) FILTER (gap = 'unfused') AS unfused_engines,
         list(engine_id ORDER BY engine_id) FILTER (gap = 'fused') AS fused_engines,
+        list(engine_id ORDER BY engine_id) FILTER (gap = 'rotated') AS rotating_engines,
         list(engine_id || ' ' || gap || ' ' || how ORDER BY engine_id, gap, how)
             FILTER (gap IN ('load', 'memory')) AS gap_reasons
     FROM (
@@ -64,6 +69,6 @@ without AS (
         OR list_contains(string_split(model_ids, ' '), model_id)
     GROUP BY model_id
 )
-SELECT model_id, engine_gaps, unread_engines, unfused_engines, fused_engines, gap_reasons, windowed_engines,
-    towerless_engines, speechless_engines, headless_engines
+SELECT model_id, engine_gaps, unread_engines, unfused_engines, fused_engines, rotating_engines, gap_reasons,
+    windowed_engines, towerless_engines, speechless_engines, headless_engines
 FROM gap FULL JOIN windowed USING (model_id) FULL JOIN without USING (model_id);

@@ -37,11 +37,14 @@ CREATE OR REPLACE MACRO delta_warmup_bytes(model, scenario, constants) AS iif(sc
             len(list_filter(layer.moments, lambda held: held.regime = 'vllm-16')) > 0)), false),
     constants.vllm_delta_warmup_bytes, 0);
 
--- CUDA graphs of every length that is captured, a part for each layer: what vLLM takes after the profiling run.
+-- CUDA graphs of every length that is captured, a part for each layer: what vLLM takes after the profiling run. It
+-- captures up to twice as many as it runs requests at once.
+CREATE OR REPLACE MACRO captured_share(scenario, constants) AS
+    iif(coalesce(scenario.max_num_seqs <= constants.vllm_few_sequences, false), constants.vllm_few_graphs_share, 1);
 CREATE OR REPLACE MACRO graphs_bytes_vllm(model, scenario, constants) AS iif(scenario.engine_id = 'vllm-0.8',
-    constants.vllm_cuda_graph_bytes, constants.vllm_graphs_bytes
+    constants.vllm_cuda_graph_bytes, captured_share(scenario, constants) * (constants.vllm_graphs_bytes
         + constants.vllm_graphs_bytes_per_layer * ceil(model.layer_count / scenario.pipeline_parallel)
-        + iif(model.expert_count_max > 0, constants.vllm_graphs_experts_bytes, 0));
+        + iif(model.expert_count_max > 0, constants.vllm_graphs_experts_bytes, 0)));
 
 -- what tensor-parallel ranks hold more of it on some machines (NVSwitch: 2.2 GiB; two RTX 3090: 0.7)
 CREATE OR REPLACE MACRO parallel_spread_bytes(scenario, constants) AS
@@ -63,6 +66,10 @@ CREATE OR REPLACE MACRO unused_blocks_bytes(scenario, constants) AS
         coalesce((1 + constants.unused_blocks_inference) * scenario.layer_bytes, constants.unused_blocks_inference
             * scenario.inference_activations));
 
+-- Rows of SGLang's table of requests to tokens: it runs no more requests than it has recurrent states for.
+CREATE OR REPLACE MACRO sglang_rows(model, scenario, constants) AS
+    iif(model.recurrences IS NULL, constants.sglang_requests, least(scenario.rank_sequences, constants.sglang_requests));
+
 -- What stands in SGLang beside the tensors of a forward: buffers of the attention backend, captured graphs, and its
 -- table of requests to tokens, a row of the model's whole context each.
 CREATE OR REPLACE MACRO sglang_standing_bytes(scenario, model, constants) AS
@@ -70,7 +77,7 @@ CREATE OR REPLACE MACRO sglang_standing_bytes(scenario, model, constants) AS
         + iif(scenario.tensor_parallel >= 4, constants.sglang_graph_four_gpus_mib, 0)
         + iif(list_bool_or(list_transform(model.caches, lambda layer: layer.mechanism = 'mla')),
             constants.sglang_graph_latent_mib, 0))
-        + 4 * constants.sglang_requests * coalesce(scenario.max_context_tokens, model.max_context_tokens,
+        + 4 * sglang_rows(model, scenario, constants) * coalesce(scenario.max_context_tokens, model.max_context_tokens,
             scenario.context_tokens);
 
 CREATE OR REPLACE MACRO overhead_bytes(scenario, constants, model, gradients) AS try_cast(ceil(

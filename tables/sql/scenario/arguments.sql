@@ -57,6 +57,7 @@ CREATE OR REPLACE MACRO numbers_reason(asked, constants) AS coalesce(
     number_reason('data_parallel', asked.data_parallel, constants.most_gpu_count),
     number_reason('decode_context_parallel', asked.decode_context_parallel, constants.most_gpu_count),
     number_reason('batched_tokens', asked.batched_tokens, constants.most_context_tokens),
+    number_reason('max_num_seqs', asked.max_num_seqs, constants.most_sequences),
     number_reason('tensor_parallel × pipeline_parallel × context_parallel',
         greatest(coalesce(try_cast(asked.tensor_parallel AS DOUBLE), 1), 1)
             * greatest(coalesce(try_cast(asked.pipeline_parallel AS DOUBLE), 1), 1)
@@ -116,6 +117,7 @@ CREATE OR REPLACE MACRO phase_reason(asked) AS coalesce(
             misplaced_reason('audio_seconds', asked.audio_seconds, 'of inference'),
             misplaced_reason('decode_context_parallel', asked.decode_context_parallel, 'of inference'),
             misplaced_reason('batched_tokens', asked.batched_tokens, 'of inference'),
+            misplaced_reason('max_num_seqs', asked.max_num_seqs, 'of inference'),
             misplaced_reason('data_parallel', asked.data_parallel,
                 'of inference; of a training it is what gpu_count leaves')), NULL)
 );

@@ -310,9 +310,14 @@ CREATE OR REPLACE MACRO input_reason(model, scenario, image_tokens, sound_tokens
     WHEN scenario.batched_tokens IS NOT NULL AND coalesce(run.reads_prompt <> 'profile', true)
         THEN 'batched_tokens is of vLLM from 0.11 on (--max-num-batched-tokens): engine_id := vllm'
     -- (its own check at start; the logits of so many requests are counted)
-    WHEN scenario.batched_tokens < greatest(scenario.sequences, run.most_sequences)
+    WHEN scenario.batched_tokens < greatest(scenario.sequences, coalesce(scenario.max_num_seqs, run.most_sequences))
         THEN 'vLLM reads at least one token of each request in a step: batched_tokens := '
-            || greatest(scenario.sequences, run.most_sequences)::BIGINT || ' or more'
+            || greatest(scenario.sequences, coalesce(scenario.max_num_seqs, run.most_sequences))::BIGINT || ' or more'
+    WHEN scenario.max_num_seqs IS NOT NULL AND coalesce(run.reads_prompt <> 'profile', true)
+        THEN 'max_num_seqs is of vLLM from 0.11 on (--max-num-seqs): engine_id := vllm'
+    WHEN scenario.max_num_seqs * coalesce(scenario.data_asked, 1) < scenario.sequences
+        THEN 'vLLM runs no more requests at once than it is told: max_num_seqs := '
+            || ceil(scenario.sequences / greatest(coalesce(scenario.data_asked, 1), 1))::BIGINT || ' or more'
     WHEN scenario.phase_id <> 'inference' AND model.caches IS NULL
         THEN 'what training holds is not known yet of a model that neither reads nor writes text'
     WHEN model.is_pipeline THEN

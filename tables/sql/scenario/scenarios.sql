@@ -66,6 +66,7 @@ CREATE OR REPLACE MACRO asked_numbers(asked) AS {
     'expert_parallel': asked_number(asked.expert_parallel), 'data_parallel': asked_number(asked.data_parallel),
     'decode_context_parallel': asked_number(asked.decode_context_parallel),
     'batched_tokens': asked_number(asked.batched_tokens),
+    'max_num_seqs': asked_number(asked.max_num_seqs),
     'micro_batches_in_flight': asked_number(asked.micro_batches_in_flight)
 };
 
@@ -181,7 +182,7 @@ asked AS (
         numbers.optimizer_rank, numbers.reduce_bucket_elements, numbers.tensor_parallel,
         numbers.pipeline_parallel,
         numbers.context_parallel, numbers.expert_parallel, numbers.data_parallel,
-        numbers.decode_context_parallel, numbers.batched_tokens, numbers.micro_batches_in_flight,
+        numbers.decode_context_parallel, numbers.batched_tokens, numbers.max_num_seqs, numbers.micro_batches_in_flight,
         coalesce(numbers.gpu_count, greatest(coalesce(numbers.tensor_parallel, 1), 1)
             * greatest(coalesce(numbers.pipeline_parallel, 1), 1)
             * greatest(coalesce(numbers.context_parallel, 1), 1)
@@ -223,7 +224,7 @@ scenario AS (
         degree_asked(asked.context_parallel) AS context_parallel,
         degree_asked(asked.expert_parallel) AS expert_parallel, asked.data_parallel AS data_asked,
         degree_asked(asked.decode_context_parallel) AS decode_context_parallel, asked.batched_tokens,
-        asked.micro_batches_in_flight AS flights_asked, asked.sequence_parallel AS residual_asked,
+        asked.max_num_seqs, asked.micro_batches_in_flight AS flights_asked, asked.sequence_parallel AS residual_asked,
         least(asked.tensor_parallel, asked.pipeline_parallel, asked.context_parallel, asked.expert_parallel,
             asked.data_parallel, asked.decode_context_parallel, asked.micro_batches_in_flight) AS least_degree,
         coalesce(asked.attention, 'flash') AS attention, coalesce(asked.offload, 'none') AS offload, asked.program,

@@ -9,7 +9,7 @@ WITH footprint AS (
         'activations_bytes': activations::BIGINT,
         'kv_cache_bytes': 100000000::BIGINT, 'kv_padding_bytes': 1000000::BIGINT,
         'state_bytes': state::BIGINT, 'error_band': 0.04,
-        'batched_tokens': iif(contexts = 2, 2048, NULL)::BIGINT,
+        'batched_tokens': iif(contexts = 2, 2048, NULL)::BIGINT, 'max_num_seqs': NULL::BIGINT,
         'vocab_size': 1000, 'has_windows': has_windows, 'context_tokens': context_tokens, 'sees': sees,
         'program_version': version
     } AS footprint

@@ -58,14 +58,17 @@ CREATE OR REPLACE MACRO logit_bytes_vllm(asked, constants) AS CASE
     ELSE constants.vllm_sampler_bytes_per_logit
 END;
 
+-- Requests that the server runs at once, as it is told or by itself.
+CREATE OR REPLACE MACRO run_sequences(scenario, constants) AS
+    greatest(scenario.rank_sequences, coalesce(scenario.max_num_seqs, constants.vllm_default_sequences));
+
 -- The sampler works on the logits of all ranks; long prompts are cut into chunks without it in the first engine.
 CREATE OR REPLACE MACRO sampler_bytes_vllm(model, scenario, constants) AS
     iif(scenario.reads_prompt = 'profile-of-prompts'
             AND scenario.context_tokens > constants.vllm_chunked_above_tokens, 0,
         -- (logits in 32 bits are wider themselves)
         (logit_bytes_vllm(scenario, constants) + scenario.compute_bytes - 2)
-            * greatest(scenario.rank_sequences, constants.vllm_default_sequences)
-            * head_columns(model, scenario) * scenario.tensor_parallel);
+            * run_sequences(scenario, constants) * head_columns(model, scenario) * scenario.tensor_parallel);
 -- Beside it: what experts work in is made once and never given back.
 CREATE OR REPLACE MACRO kept_workspace_bytes(model, scenario, constants) AS iif(scenario.engine_id = 'vllm'
         AND model.expert_count_max > 0, profiled_tokens(scenario, constants) * scenario.data_parallel
