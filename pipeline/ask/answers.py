@@ -182,13 +182,16 @@ def _of_its_name(almanac: Almanac, model: Model, card: Card, use: Use, asked: li
     return []
 
 
-def _of_few(
-    almanac: Almanac, model: Model, card: Card, use: Use, main: list[Any], count: int
-) -> list[dict[str, Any]]:
+def _of_few(almanac: Almanac, model: Model, card: Card, use: Use, main: list[Any], count: int) -> list[dict[str, Any]]:
     """vLLM told to run few requests at once: it sets no logits of 256 aside, and captures fewer graphs."""
     formats = [(d, e) for d, e in main if (use.engine_id or e) == "vllm"]
     few = max(use.sequences or 1, FEW_REQUESTS)
-    if use.is_training or use.max_num_seqs or not formats or few >= (counted_of(almanac, "vllm") or {}).get("sequences", 0):
+    if (
+        use.is_training
+        or use.max_num_seqs
+        or not formats
+        or few >= (counted_of(almanac, "vllm") or {}).get("sequences", 0)
+    ):
         return []
     told = replace(use, max_num_seqs=few)
     asked = [scenario_of(model, told, d, e, count) for d, e in formats]

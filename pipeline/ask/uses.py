@@ -91,9 +91,7 @@ def _said_of_training(
     }
 
 
-def _said_of_server(
-    asked: argparse.Namespace, program: Any, phase: str, is_made: bool
-) -> dict[str, Any]:
+def _said_of_server(asked: argparse.Namespace, program: Any, phase: str, is_made: bool) -> dict[str, Any]:
     from . import shared
     from .settings import CARDS
 

@@ -97,7 +97,6 @@ def test_several_cards_are_told_how_they_were_counted(ask, ask_json):
         (("--gpu", "h100-sxm", "--share", "0.8"), "--share is of vLLM (its --gpu-memory-utilization): --program vllm"),
         (("--gpu", "h100-sxm", "--max-num-batched-tokens", "2048"), "--max-num-batched-tokens is of vLLM: --program vllm"),
         (("--gpu", "h100-sxm", *FULL, "--program", "ms-swift", "--max-num-seqs", 8), "--max-num-seqs is of vLLM"),
-        (("--gpu", "h100-sxm", "--program", "vllm", "--max-num-seqs", 512), "figures count 256 requests at once"),
         (("--gpu", "h100-sxm", "--program", "vllm", "--max-num-seqs", 4, "--users", 8), "--users 8 are more than"),
         (("--gpu", "4xh100-sxm", *FULL, "--tensor-parallel", 2), "how cards share a training is --sharding"),
         (("--gpu", "4xh100-sxm", "--program", "ollama", "--pipeline-parallel", 2), "--pipeline-parallel is of vLLM and SGLang"),
@@ -196,6 +195,32 @@ def test_what_a_step_reads_is_counted_and_told(ask, ask_json, macro):
     assert out.count("--max-num-batched-tokens 2048") == 1, "in the command, or beside it"
     status, _, why = ask(*said, "--max-num-batched-tokens", 128, "--max-num-seqs", 200)
     assert status == 2 and "fewer than --max-num-seqs 200" in " ".join(why.split())
+
+
+def test_how_many_requests_it_runs_is_counted_and_told(ask_json, macro):
+    """Logits of 256 requests and graphs of all lengths are counted where nobody says."""
+    said = ("fits", TEXT, "--gpu", "rtx-4090", "--program", "vllm", "--format", "bf16", "--context", 8192)
+    usual, few = ask_json(*said), ask_json(*said, "--max-num-seqs", 8)
+    (row,) = macro(
+        "FROM footprint_of($m, program := 'vllm', dtype_id := 'bf16', context_tokens := 8192, max_num_seqs := 8)",
+        m=TEXT,
+    )
+    assert few["best"]["total_bytes"] == row["total_bytes"] < usual["best"]["total_bytes"]
+    assert "--max-num-seqs 8" in few["best"]["engine_setting"] and few["counted"]["sequences"] == 8
+
+
+def test_fewer_requests_are_offered_where_those_of_its_default_do_not_fit(ask, ask_json, macro):
+    """A share that holds it with the logits of 16 requests, and not of 256."""
+    said = ("fits", TEXT, "--gpu", "rtx-4090", "--program", "vllm", "--format", "bf16", "--context", 8192)
+    told = [ask_json(*said, *more)["best"] for more in ((), ("--max-num-seqs", 16))]
+    needed = [row["total_bytes"] * (1 + row["error_band"]) for row in told]
+    (card,) = macro("FROM gpu WHERE gpu_id = 'rtx-4090'")
+    said, share = (*said, "--share"), round(sum(needed) / 2 / card["whole_bytes"], 3)
+    (told,) = (one for one in ask_json(*said, share)["helps"] if one["help"] == "requests")
+    assert told["max_num_seqs"] == 16 and "--max-num-seqs 16" in told["engine_setting"]
+    assert ask_json(*said, share, "--max-num-seqs", 16)["verdict"] == "fits"
+    _, out, _ = ask(*said, share)
+    assert "Fewer requests at once (--max-num-seqs 16)" in " ".join(out.split())
 
 
 def test_a_share_is_of_the_whole_card_and_no_more_than_is_free(ask, ask_json, macro):

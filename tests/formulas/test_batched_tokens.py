@@ -1,10 +1,11 @@
-"""How many tokens vLLM reads in a step (--max-num-batched-tokens): figures are of what it is told, and it is told what they are of."""
+"""How many tokens vLLM reads in a step (--max-num-batched-tokens), and of how many requests (--max-num-seqs): figures are of what it is told."""
 
 from __future__ import annotations
 
 import pytest
 
 EXPERTS, WINDOWED, SEEING = "Qwen/Qwen3-30B-A3B", "google/gemma-3-27b-it", "Qwen/Qwen2.5-VL-7B-Instruct"
+HYBRID = "Qwen/Qwen3.8-27B-FP8"
 NAMED = {"engine_id": "vllm", "dtype_id": "bf16", "context_tokens": 32768}
 
 
@@ -30,6 +31,29 @@ def test_a_window_holds_the_tokens_of_two_steps(footprint_of):
     assert whole["kv_padding_bytes"] - half["kv_padding_bytes"] == 8192 * layers * bytes_each
 
 
+def test_few_requests_set_few_logits_aside_and_capture_fewer_graphs(book, footprint_of):
+    """Qwen3.8-27B in FP8 on an L40S kept 9.75 GiB for its cache at 16 requests, 8.82 at 256 (vllm-few-requests): both are held."""
+    named = {"program": "vllm", "dtype_id": "fp8", "context_tokens": 131072, "images": 1, "program_version": "0.26"}
+    context, logit = book.execute(
+        "SELECT process_context_bytes, vllm_sampler_bytes_per_logit FROM constants"
+    ).fetchall()[0]
+    usual, few = (footprint_of(HYBRID, **named, **said) for said in ({}, {"max_num_seqs": 16}))
+    for row, kept in ((usual, 8.82), (few, 9.75)):
+        beside = row["activations_bytes"] + row["overhead_bytes"] - context
+        assert beside >= (0.9 * 44.39 - 28.51 - kept) * 2**30
+    assert usual["overhead_bytes"] - few["overhead_bytes"] > 0.7 * 2**30
+    text = NAMED | {"context_tokens": 4096}
+    logits = [footprint_of(HYBRID, **text, max_num_seqs=n)["activations_bytes"] for n in (512, 1024)]
+    assert logits[1] - logits[0] == pytest.approx(512 * 248320 * logit, rel=1e-6)
+
+
+def test_a_tower_whose_queries_a_kernel_rotates_has_no_copies_of_them_in_fp32(footprint_of):
+    """From 0.17 on. Its widest moment then is the feed-forward block: of 65,536 patches three of it, four hidden tensors, tables and pixels."""
+    named = NAMED | {"program": "vllm", "images": 1}
+    old, new = (footprint_of(SEEING, **named, program_version=v)["activations_bytes"] for v in ("0.16", "0.17"))
+    assert new == 2 * 65536 * (3 * 3420 + 4 * 1280 + 328 + 1176) < old == 2 * 65536 * (17 * 1280 + 328 + 1176)
+
+
 @pytest.mark.full
 def test_an_image_larger_than_a_step_is_profiled_alone(footprint_of):
     images = NAMED | {"images": 1}
@@ -41,6 +65,9 @@ def test_an_image_larger_than_a_step_is_profiled_alone(footprint_of):
 @pytest.mark.parametrize(
     ("said", "why"),
     [
+        ({"max_num_seqs": 4, "sequences": 5}, "max_num_seqs := 5 or more"),
+        ({"max_num_seqs": 4, "engine_id": "sglang"}, "max_num_seqs is of vLLM from 0.11 on"),
+        ({"batched_tokens": 127, "max_num_seqs": 128}, "batched_tokens := 128 or more"),
         ({"batched_tokens": 255}, "batched_tokens := 256 or more"),
         ({"batched_tokens": 512, "sequences": 600}, "batched_tokens := 600 or more"),
         ({"batched_tokens": 2048, "engine_id": "sglang"}, "batched_tokens is of vLLM from 0.11 on"),

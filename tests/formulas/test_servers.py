@@ -23,6 +23,14 @@ def test_sglang_has_its_own_buffers_graphs_and_table_of_requests(footprint_of):
     assert row["overhead_bytes"] - 287309824 == (512 + 976) * MIB + 4 * 2048 * 40960
 
 
+def test_its_table_has_a_row_for_each_request_that_has_recurrent_states(footprint_of):
+    """2,048 rows of 262,144 tokens were 2 GiB; Qwen3.8-27B in AWQ ran on a card of 24 GB (sglang-hybrid-4090d) in 21.0 GB at 8,192 tokens."""
+    row = footprint_of("Qwen/Qwen3.8-27B", engine_id="sglang", dtype_id="awq-int4", context_tokens=8192)
+    two = footprint_of("Qwen/Qwen3.8-27B", engine_id="sglang", dtype_id="awq-int4", context_tokens=8192, sequences=2)
+    assert two["overhead_bytes"] - row["overhead_bytes"] == 4 * 262144
+    assert 21.0e9 < row["total_bytes"] < 23.6 * 2**30
+
+
 def test_sglang_does_not_profile_a_sampler_for_requests_that_nobody_sends(footprint_of):
     small, large = (
         footprint_of("Qwen/Qwen3-0.6B", engine_id=engine, context_tokens=2048)["activations_bytes"]
