@@ -1,7 +1,8 @@
 -- What engines make of a model's architecture: those that cannot load it, those of which nobody knows what they hold of
 -- it, those whose class of it has no fused attention or fuses what the library's does not, those whose kernel rotates
--- what the library's class rotates in fp32, and those whose cache uses its windows (llama.cpp and MLX LM load Mistral and others as plain Llamas: they cache, and attend to, the whole
--- context). And those that leave out a part of its checkpoint as they load it. Part of `shape`.
+-- what the library's class rotates in fp32, and those whose cache uses its windows (llama.cpp and MLX LM load Mistral
+-- and others as plain Llamas: they cache, and attend to, the whole context). And those that leave out a part of its
+-- checkpoint as they load it. Part of `shape`.
 --
 -- Units: none. Source: engine_gap.csv, engine_window.csv and engine_part.csv, each line with its own. Not covered:
 -- architectures that nobody looked for.

@@ -20,10 +20,10 @@
 -- Units: bytes per GPU; every GPU holds a whole tower. Source: tower (from configs), transformers-step-oracle:
 --   transformers 5.23.0 on tensors that hold nothing, tests/oracle/inference.csv.
 -- vLLM with images sets aside what its largest image takes (profiled_tower_bytes, encoder_cache_bytes): that it does is
---   read from its code, how much from the towers of transformers (queries and keys of some are rotated by a kernel), and
---   one log alone confirms it (Qwen3.8-27B in FP8: 1.5 GiB with all that is outside PyTorch, 1.9 are told without), so
---   that the band is wider (error_band_vllm_images). With video, which is larger, it sets aside more: fits_on names the setting that
---   leaves it out.
+--   read from its code, how much from the towers of transformers (queries and keys of some are rotated by a kernel). It
+--   was held to one log (vllm-few-requests: 1.5 GiB with all that is outside PyTorch, 1.8 are told without): the
+--   band is wider (error_band_vllm_images). With video, which is larger, it sets aside more: fits_on names the setting
+--   that leaves it out.
 -- Not covered: video, masks of padded batches beside a tower, training with images. (llama.cpp: llama_cpp.sql.)
 
 -- images of each sequence: none in a prompt unless somebody says so, one where an image is all that there is to read,
