@@ -158,7 +158,7 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
     if verdict != "fits":
         answer["helps"] = helps_of(almanac, model, card, use, rows, told, count, smaller)
         asked = [scenario_of(model, use, d, e, count) for d, e in main]
-        few = _of_few(almanac, model, card, use, main, count)
+        few = _of_few(almanac, model, card, use, main, count, verdict)
         answer["helps"] = [*_of_its_name(almanac, model, card, use, asked), *few, *answer["helps"]]
     # (commands share cards by tensor parallelism alone, and say no share: the settings do)
     if verdict == "fits" and not use.is_training and not (is_divided or use.share or use.max_num_seqs):
@@ -182,21 +182,22 @@ def _of_its_name(almanac: Almanac, model: Model, card: Card, use: Use, asked: li
     return []
 
 
-def _of_few(almanac: Almanac, model: Model, card: Card, use: Use, main: list[Any], count: int) -> list[dict[str, Any]]:
-    """vLLM told to run few requests at once: it sets no logits of 256 aside, and captures fewer graphs."""
+def _of_few(
+    almanac: Almanac, model: Model, card: Card, use: Use, main: list[Any], count: int, verdict: str | None
+) -> list[dict[str, Any]]:
+    """vLLM told to run few requests at once, of as many tokens in a step as it reads on the card by itself: it sets no logits of 256 aside,
+    and captures fewer graphs. Where it does not fit at all that it barely does is said too."""
     formats = [(d, e) for d, e in main if (use.engine_id or e) == "vllm"]
-    few = max(use.sequences or 1, FEW_REQUESTS)
-    if (
-        use.is_training
-        or use.max_num_seqs
-        or not formats
-        or few >= (counted_of(almanac, "vllm") or {}).get("sequences", 0)
-    ):
+    few, counted = max(use.sequences or 1, FEW_REQUESTS), counted_of(almanac, "vllm")
+    if use.is_training or use.max_num_seqs or not formats or not counted or few >= counted["sequences"]:
         return []
-    told = replace(use, max_num_seqs=few)
+    own = read_by_itself(almanac, card)
+    step = use.batched_tokens or (own if own and few <= own < counted["batched_tokens"] else None)
+    told = replace(use, max_num_seqs=few, batched_tokens=step)
     asked = [scenario_of(model, told, d, e, count) for d, e in formats]
-    verdict, best = best_of(answered(almanac, asked, card, told, **beyond_of(model, use)))
-    return [{"help": "requests", "max_num_seqs": few, **best}] if verdict == "fits" and best else []
+    found, best = best_of(answered(almanac, asked, card, told, **beyond_of(model, use)))
+    is_better = found == "fits" or (found == "tight" and verdict == "no")
+    return [{"help": "requests", "max_num_seqs": few, "batched_tokens": step, **best}] if is_better and best else []
 
 
 def _in_stages(

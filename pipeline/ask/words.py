@@ -295,7 +295,13 @@ def _help(told: dict[str, Any], card: dict[str, Any], use: dict[str, Any]) -> st
     if kind == "cache":
         return f"A cache in 8 bits (--kv q8_0): {name} fits, up to {told['max_context_tokens']:,} tokens."
     if kind == "requests":
-        return f"Fewer requests at once (--max-num-seqs {told['max_num_seqs']}): {name} fits, up to {told['max_context_tokens']:,} tokens."
+        step = f" --max-num-batched-tokens {told['batched_tokens']}" if told["batched_tokens"] else ""
+        reach = (
+            f"fits, up to {told['max_context_tokens']:,} tokens"
+            if told["verdict"] == "fits"
+            else f"barely fits, in {gib_of(told['total_bytes'])} GiB"
+        )
+        return f"Fewer requests at once (--max-num-seqs {told['max_num_seqs']}{step}): {name} {reach}."
     if kind == "larger":
         many = f", {gib_of(told['total_bytes'])} GiB on each of {told['gpu_count']}" if told["gpu_count"] > 1 else ""
         return f"If yours is {told['name']}: it fits in {name}{many}, up to {told['max_context_tokens']:,} tokens (--gpu {told['gpu_id']})."

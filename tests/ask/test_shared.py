@@ -217,10 +217,13 @@ def test_fewer_requests_are_offered_where_those_of_its_default_do_not_fit(ask, a
     (card,) = macro("FROM gpu WHERE gpu_id = 'rtx-4090'")
     said, share = (*said, "--share"), round(sum(needed) / 2 / card["whole_bytes"], 3)
     (told,) = (one for one in ask_json(*said, share)["helps"] if one["help"] == "requests")
-    assert told["max_num_seqs"] == 16 and "--max-num-seqs 16" in told["engine_setting"]
-    assert ask_json(*said, share, "--max-num-seqs", 16)["verdict"] == "fits"
+    assert told["max_num_seqs"] == 16 and "--max-num-seqs 16 --max-num-batched-tokens 2048" in told["engine_setting"]
+    fewer = ("--max-num-seqs", 16, "--max-num-batched-tokens", 2048)
+    assert told["verdict"] == ask_json(*said, share, *fewer)["verdict"] == "fits"
     _, out, _ = ask(*said, share)
-    assert "Fewer requests at once (--max-num-seqs 16)" in " ".join(out.split())
+    assert "Fewer requests at once (--max-num-seqs 16 --max-num-batched-tokens 2048): bf16 (vLLM) fits" in " ".join(
+        out.split()
+    )
 
 
 def test_a_share_is_of_the_whole_card_and_no_more_than_is_free(ask, ask_json, macro):

@@ -68,7 +68,7 @@ CREATE OR REPLACE MACRO unused_blocks_bytes(scenario, constants) AS
 
 -- Rows of SGLang's table of requests to tokens: it runs no more requests than it has recurrent states for.
 CREATE OR REPLACE MACRO sglang_rows(model, scenario, constants) AS
-    iif(model.recurrences IS NULL, constants.sglang_requests, least(scenario.rank_sequences, constants.sglang_requests));
+    least(iif(model.recurrences IS NULL, NULL, scenario.rank_sequences), constants.sglang_requests);
 
 -- What stands in SGLang beside the tensors of a forward: buffers of the attention backend, captured graphs, and its
 -- table of requests to tokens, a row of the model's whole context each.
