@@ -165,6 +165,7 @@ def scenarios() -> list[dict[str, object]]:
             row["context_tokens"] = draw.choice((1, 500, 1000, 2000, 4000)) + place
             if row["engine_id"] == "vllm":  # by the place, so that nothing else is drawn otherwise
                 row["batched_tokens"] = (None, None, 2048, 16_384)[place % 4]
+                row["max_num_seqs"] = (None, 8, None, 512)[place % 4]
             found.append(row)
     return found
 
