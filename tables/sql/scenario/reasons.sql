@@ -180,8 +180,6 @@ CREATE OR REPLACE MACRO recipe_reason(scenario, optimizer) AS CASE
             || 'ZeRO and FSDP2', ' alone') || ', with AdamW, SGD or Lion, without adapters of the head; TRL trains '
             || 'other ways too. Known of them: TRL ' || iif(scenario.loss = 'tiled', '1.2 (program_version := 1.2)',
             '1.16 (program_version := 1.16) and 1.2') || iif(scenario.loss = 'tiled', ', whose logits are whole', '')
-    WHEN scenario.loss = 'fused' AND scenario.precision = 'amp' AND NOT scenario.is_adapter THEN
-        'loss := fused of a head that is trained under autocast is not established yet'
     WHEN scenario.phase_id <> 'inference' AND scenario.gradient_accumulation < 1
         THEN 'gradient_accumulation starts at 1'
     WHEN scenario.phase_id <> 'inference' AND scenario.precision NOT IN ('mixed', 'amp', 'pure')
