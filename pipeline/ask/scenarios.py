@@ -82,6 +82,7 @@ def scenario_of(model: Model, use: Use, dtype: str | None, engine: str | None, c
         "batched_tokens": use.batched_tokens,
         "checkpointing": use.checkpointing,
         "optimizer_id": use.optimizer_id,
+        "loss": use.loss,
         "images": use.images,
         "image_width": use.image_width,
         "image_height": use.image_height,
