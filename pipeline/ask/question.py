@@ -103,7 +103,7 @@ class Use:
             self.sharding,
             self.offload,
         )
-        said += (self.tensor_parallel, self.pipeline_parallel, self.batched_tokens)
+        said += (self.tensor_parallel, self.pipeline_parallel, self.batched_tokens, self.loss)
         return self.is_usual and all(one is None for one in said)
 
     @property
