@@ -33,7 +33,7 @@ CREATE OR REPLACE MACRO has_adapted_experts(model, scenario, run) AS model.exper
         OR adapts_routed(scenario) AND (scenario.phase_id = 'lora' OR scenario.has_packed_experts));
 
 -- Megatron-Bridge: the layers that hold a GPU's routed experts have one adapter each, in whatever model.
-CREATE OR REPLACE MACRO has_shared_adapters(model, scenario, run) AS coalesce(run.shares_expert_adapters
+CREATE OR REPLACE MACRO shares_adapters(model, scenario, run) AS coalesce(run.shares_expert_adapters
     AND scenario.phase_id IN ('lora', 'qlora') AND model.expert_count_max > 0
     AND (adapts_all_linear(scenario) AND scenario.lora_targets <> 'linear-layers' OR adapts_routed(scenario)), false);
 CREATE OR REPLACE MACRO shared_adapter_elements(model, scenario) AS

@@ -75,7 +75,8 @@ CREATE OR REPLACE MACRO is_first_untrained(scenario) AS
 -- (the way down of a layer's experts: a third of gated ones, half of others)
 CREATE OR REPLACE MACRO down_expert_elements(model, sums) AS least(sums.down, moe_layer_expert_elements(model) / 2);
 
-CREATE OR REPLACE MACRO unpacks_by_matrix(scenario) AS scenario.unpacks_by_matrix AND scenario.has_packed_experts;
+CREATE OR REPLACE MACRO unpacks_by_matrix(scenario) AS
+    coalesce(scenario.unpacks_by_matrix AND scenario.has_packed_experts, false);
 
 CREATE OR REPLACE MACRO merged_factor_bytes(model, scenario) AS
     iif(adapter_bytes_each(scenario) = expert_compute_bytes(model, scenario) OR NOT scenario.has_adapted_experts, 0,
