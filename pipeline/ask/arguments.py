@@ -295,6 +295,12 @@ def _add_use(command: argparse.ArgumentParser) -> None:
         help="of a training: adamw, adamw-8bit, adafactor … or as trainers call it, adamw_bnb_8bit (default: adamw, or the program's)",
     )
     command.add_argument(
+        "--liger",
+        action="store_true",
+        default=None,
+        help="a training with Liger's kernels (use_liger_kernel, enable_liger_kernel), whose loss makes no logits of all tokens",
+    )
+    command.add_argument(
         "--offload",
         choices=OFFLOADS,
         default=None,

@@ -107,7 +107,7 @@ def _plans(almanac: Almanac, model: Model, card: Card, use: Use) -> list[Row]:
     }
     named |= {"sharding": use.sharding, "engine_id": use.sharding_engine_id, "offload": use.offload}
     named |= {"program": use.program, "program_version": use.program_version}
-    named |= {"checkpointing": use.checkpointing, "optimizer_id": use.optimizer_id}
+    named |= {"checkpointing": use.checkpointing, "optimizer_id": use.optimizer_id, "loss": use.loss}
     given = {name: value for name, value in named.items() if value is not None}
     more = "".join(f", {name} := ${name}" for name in given)
     if use.program and use.sequences is None:  # the macro's own default is one, a program's is what it says

@@ -76,6 +76,7 @@ class Use:
     pipeline_parallel: int | None = None  # stages of layers
     checkpointing: str | None = None  # of a training
     optimizer_id: str | None = None
+    loss: str | None = None
     share: float | None = None  # of the card, that vLLM may take
     max_num_seqs: int | None = None  # requests that it runs at once
     batched_tokens: int | None = None  # that it reads in a step
@@ -102,7 +103,7 @@ class Use:
             self.sharding,
             self.offload,
         )
-        said += (self.tensor_parallel, self.pipeline_parallel, self.batched_tokens, self.max_num_seqs)
+        said += (self.tensor_parallel, self.pipeline_parallel, self.batched_tokens, self.max_num_seqs, self.loss)
         return self.is_usual and all(one is None for one in said)
 
     @property

@@ -83,6 +83,7 @@ def scenario_of(model: Model, use: Use, dtype: str | None, engine: str | None, c
         "max_num_seqs": use.max_num_seqs,
         "checkpointing": use.checkpointing,
         "optimizer_id": use.optimizer_id,
+        "loss": use.loss,
         "images": use.images,
         "image_width": use.image_width,
         "image_height": use.image_height,

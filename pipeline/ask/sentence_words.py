@@ -40,6 +40,7 @@ _COUNTED = {
     "frames": ("--frames", re.compile(r"(?i)(\d{1,5}) frames?")),
     "seconds": ("--seconds", re.compile(r"(?i)(\d{1,5}) (?:seconds?|s)(?: (?:of )?(?:audio|sound|speech|voice))?")),
 }
+_LIGER = re.compile(r"(?i)liger(?:[- _]kernels?)?")
 _CHECKPOINTING = re.compile(r"(?i)(no |without )?(?:gradient |activation )?(?:re)?checkpointing|(no )recompute")
 _HOST = re.compile(r"(?i)(?:\d+ ?gi?b )(?:of )?(?:system |main |ddr\d )*ram|(?:\d+ ?gi?b )(?:main|system) memory")
 
@@ -169,6 +170,10 @@ def _checkpointing(_: Almanac, text: str) -> Said | None:
     return Said("checkpointing", said, f"--checkpointing {said}") if found else None
 
 
+def _liger(_: Almanac, text: str) -> Said | None:
+    return Said("liger", True, "--liger") if _LIGER.fullmatch(text) else None
+
+
 def _optimizer(almanac: Almanac, text: str) -> Said | None:
     from .training_words import optimizer_of
 
@@ -213,6 +218,7 @@ _READERS: tuple[Callable[[Almanac, str], Said | None], ...] = (
     _users,
     _counted,
     _checkpointing,
+    _liger,
     _cache,
     _sharding,
     _program,

@@ -55,5 +55,7 @@ def _staged(found: re.Match[str]) -> str:
 
 def _said(found: re.Match[str]) -> str:
     name, value = found[1], found[2] if found[2] is not None else found[3]
+    if (name, value) == ("loss", "fused"):
+        return "--liger"
     what = OPTIONS.get(name) or _WORDS.get(name) or name.removesuffix("_id").replace("_", " ").strip()
     return f"{what} {_WORDS.get(value, value)}".rstrip() if value else what

@@ -57,6 +57,7 @@ def chosen(answer: dict[str, Any]) -> str:
         else None,
         f"one {rows[:-1]} at a time" if many == 1 else f"{many:,} {rows} at once",
         _RECOMPUTED.get(row["checkpointing"], row["checkpointing"]),
+        "the loss by Liger's kernels" if use.get("loss") == "fused" else None,
     ]
     told = ", ".join(filter(None, parts))
     if use.get("program"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from typing import TYPE_CHECKING, Any
 
 from .arguments import IMAGE_SIZE
@@ -64,6 +65,7 @@ def use_of(almanac: Almanac, asked: argparse.Namespace, adapter: Any, model: Any
         lora_dropout=dropout,
         **shares,
         **_said_of_training(almanac, asked, is_made, is_training=is_training),
+        loss=_loss(almanac, asked, model, program, phase, is_made),
         **_said_of_server(asked, program, phase, is_made),
         **(_made(asked) if is_made else _seen(asked, is_training)),
     )
@@ -89,6 +91,43 @@ def _said_of_training(
         "checkpointing": checkpointing,
         "optimizer_id": training_words.optimizer_of(almanac, optimizer) if optimizer else None,
     }
+
+
+def _loss(
+    almanac: Almanac, asked: argparse.Namespace, model: Any, program: Any, phase: str, is_made: bool
+) -> str | None:
+    """The loss by Liger's kernels, where they are asked for."""
+    if not getattr(asked, "liger", None):
+        return None
+    if is_made or phase == "inference" or getattr(asked, "objective", None):
+        raise Wrong(
+            "--liger is of a training of text without --objective: --phase lora, qlora, full-finetune or pretrain"
+        )
+    if getattr(asked, "train_on", None):
+        raise Wrong("--train-on takes the quickest way of all: without --liger")
+    if program and _has_own_head(almanac, program, phase):
+        raise Wrong(
+            "--liger: this trainer multiplies the head by tiles of its own, and takes no more than Liger's kernels of layers"
+        )
+    (kernel,) = almanac.rows("SELECT loss, model_types FROM loss_kernel WHERE loss_kernel_id = 'liger'")
+    kind = model and model.row.get("model_type")
+    if kind and kind not in kernel["model_types"].split():
+        raise Wrong(f"--liger: its kernels leave the loss of models of type {kind} as it is")
+    return str(kernel["loss"])
+
+
+def _has_own_head(almanac: Almanac, program: Any, phase: str) -> bool:
+    """Whether the release, or the newest, has a loss that Liger's kernels do not replace."""
+    rows = almanac.rows(
+        "SELECT min_version, loss FROM program WHERE program_id = $program AND list_contains(string_split(phase_ids, ' '), $phase)",
+        {"program": program.program_id, "phase": phase},
+    )
+    own = [row["min_version"] for row in rows if row["loss"] == "tiled"]
+    return bool(own) and (program.version is None or _place(program.version) >= min(map(_place, own)))
+
+
+def _place(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
 
 
 def _said_of_server(asked: argparse.Namespace, program: Any, phase: str, is_made: bool) -> dict[str, Any]:

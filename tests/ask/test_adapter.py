@@ -62,6 +62,17 @@ def test_what_a_lora_adapts_is_an_option(ask_json, folder, said, word):
         assert [(told["formats"][0]["total_bytes"],)] == connection.execute(query).fetchall()
 
 
+def test_the_loss_by_ligers_kernels_is_an_option(ask_json, ask, folder):
+    import duckdb
+
+    told = ask_json("fits", SMALL, "--gpu", "rtx-4090", "--phase", "lora", "--liger", "--context", "8192")
+    with duckdb.connect(str(folder / "almanac.duckdb"), read_only=True) as connection:
+        query = f"SELECT total_bytes FROM footprint_of('{SMALL}', phase_id := 'lora', loss := 'fused', context_tokens := 8192, checkpointing := 'full')"
+        assert [(told["formats"][0]["total_bytes"],)] == connection.execute(query).fetchall()
+    said = " ".join(ask("fits", SMALL, "liger", "lora", "rtx-4090", "8k")[1].split())
+    assert "the loss by Liger's kernels" in said
+
+
 @pytest.mark.full
 def test_served_beside_the_weights_it_takes_of_the_card(adapter, ask_json, ask):
     plain = ask_json("fits", SMALL, "--gpu", "rtx-4090")

@@ -330,6 +330,12 @@ def test_plan_says_how_long_a_training_takes(ask_json, ask, macro):
             2,
             "no number from 0 to below 1",
         ),
+        (["fits", TEXT, "--gpu", "rtx-4090", "--liger"], 2, "--liger is of a training"),
+        (
+            ["fits", TEXT, "--gpu", "rtx-4090", "--phase", "lora", "--program", "trl", "--liger"],
+            2,
+            "multiplies the head by tiles of its own",
+        ),
         (["fits", TEXT, "--gpu", "rtx-4090", "--keep", "x.duckdb"], 2, "--keep is for a config.json"),
         (["what", "--gpu", "rtx-4090", "--for", "singing"], 2, "it is one of chat, code"),
         (["plan", TEXT, "--gpu", "rtx-509"], 2, "Near it: rtx-5090"),

@@ -188,7 +188,24 @@ def test_trl_multiplies_its_head_in_tiles_on_several_cards_too(footprint_of, way
     held = {"zero2": 2 * parameters, "zero3": parameters * (2 if way[1] else 4) / 8}[way[0]]
     assert lora["weights_bytes"] == pytest.approx(held, rel=0.001)
     between = footprint_of(MODEL, phase_id="lora", program_version="1.10", **shared)
-    assert between["total_bytes"] is None and "TRL 1.16 (program_version := 1.16) and 1.2" in between["unknown_reason"]
+    assert between["total_bytes"] is None and "(program_version := 1.16) and up to 1.6" in between["unknown_reason"]
+    liger = footprint_of(MODEL, phase_id="lora", program_version="1.10", loss="fused", **shared)
+    # (1.5 logs a copy of the logits beside the loss of 1.2)
+    logged = footprint_of(MODEL, phase_id="full-finetune", program_version="1.5", **shared)
+    assert whole["total_bytes"] <= logged["total_bytes"] < 1.5 * whole["total_bytes"] and liger["total_bytes"]
+
+
+def test_routed_experts_in_megatron_bridge_share_an_adapter(footprint_of):
+    """Its pull request 4581: 29.9 GB of each of four cards; one adapter for each expert, multiplied out, would be 133 GiB."""
+    shared = {"gpu_count": 4, "tensor_parallel": 4, "expert_parallel": 4, "sharding": "zero1", "context_tokens": 4096}
+    row = footprint_of("Qwen/Qwen3-30B-A3B", program="megatron-bridge", phase_id="lora", sequences=1, **shared)
+    assert (row["engine_id"], row["lora_rank"]) == ("megatron", 32)
+    assert 29.9e9 / 2**30 <= row["total_bytes"] / 2**30 < 32
+    attention = footprint_of(
+        "Qwen/Qwen3-30B-A3B", engine_id="megatron", phase_id="lora", lora_rank=32, lora_targets="attention", **shared
+    )
+    # hidden and twice the width of gate and up, width and hidden of the way down, of 48 layers
+    assert row["adapters_bytes"] - attention["adapters_bytes"] == 4 * 32 * 48 * (2048 + 2 * 768 + 768 + 2048)
 
 
 @pytest.mark.full

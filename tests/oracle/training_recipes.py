@@ -123,6 +123,10 @@ def loss_of(model, named: dict, form: str, engine: str = "transformers"):
     hidden = inner.get_decoder()(**named)[0]
     head = inner.get_output_embeddings()
     if form == "fused":
+        if (
+            torch.is_autocast_enabled("cuda") and head.weight.requires_grad
+        ):  # autocast casts for each product of a chunk
+            return FusedLoss.apply(hidden.flatten(0, 1), head.weight, engine == "unsloth")
         weight = (
             head.weight.to(hidden.dtype) if not torch.is_autocast_enabled("cuda") else head.weight.to(torch.bfloat16)
         )

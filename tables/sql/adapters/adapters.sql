@@ -26,16 +26,24 @@ CREATE OR REPLACE MACRO adapts_all_linear(scenario) AS
 CREATE OR REPLACE MACRO adapts_routed(scenario) AS
     coalesce(scenario.lora_targets IN ('experts', 'attention-experts'), false);
 
-CREATE OR REPLACE MACRO has_adapted_experts(model, scenario) AS model.expert_elements > 0
+CREATE OR REPLACE MACRO has_adapted_experts(model, scenario, run) AS model.expert_elements > 0
+    AND NOT coalesce(run.shares_expert_adapters, false)
     AND (NOT scenario.has_packed_experts AND adapts_all_linear(scenario) AND scenario.lora_targets <> 'linear-layers'
             AND model.are_experts_adapted
         OR adapts_routed(scenario) AND (scenario.phase_id = 'lora' OR scenario.has_packed_experts));
+
+-- Megatron-Bridge: the layers that hold a GPU's routed experts have one adapter each, in whatever model.
+CREATE OR REPLACE MACRO shares_adapters(model, scenario, run) AS coalesce(run.shares_expert_adapters
+    AND scenario.phase_id IN ('lora', 'qlora') AND model.expert_count_max > 0
+    AND (adapts_all_linear(scenario) AND scenario.lora_targets <> 'linear-layers' OR adapts_routed(scenario)), false);
+CREATE OR REPLACE MACRO shared_adapter_elements(model, scenario) AS
+    iif(scenario.has_shared_adapters, model.lora_routed_elements / model.expert_count_max, 0);
 
 -- of the adapted linear layers that are not routed experts: elements per rank, inputs, and how many layers
 CREATE OR REPLACE MACRO of_targets(scenario, attention, query_value, linear) AS CASE
     WHEN scenario.lora_targets = 'experts' THEN 0
     WHEN scenario.lora_targets = 'query-value' THEN query_value
-    WHEN scenario.lora_targets = 'attention' OR scenario.has_adapted_experts THEN attention
+    WHEN scenario.lora_targets IN ('attention', 'attention-experts') OR scenario.has_adapted_experts THEN attention
     ELSE linear
 END;
 
@@ -67,7 +75,8 @@ CREATE OR REPLACE MACRO adapter_elements(model, scenario) AS CASE
         WHEN NOT scenario.has_adapted_experts THEN 0
         WHEN adapts_routed(scenario) THEN model.lora_routed_elements
         ELSE model.lora_expert_elements
-    END + iif(adapts_head(scenario), model.hidden_size + logit_columns(model, scenario), 0))
+    END + shared_adapter_elements(model, scenario)
+        + iif(adapts_head(scenario), model.hidden_size + logit_columns(model, scenario), 0))
     + iif(scenario.adapter = 'dora', adapted_elements(model, scenario) - adapted_inputs(model, scenario), 0)
 END::BIGINT;
 

@@ -60,7 +60,8 @@ part AS (
 recipe AS (
     SELECT DISTINCT
         model_id, recipe_phase_id AS phase_id, is_adapter, precision, compute_bytes, lora_rank, lora_targets,
-        adapter, has_adapter_dropout, has_adapted_experts, attention, context_tokens, least(sequences, 2) AS sequences,
+        adapter, has_adapter_dropout, has_adapted_experts, has_shared_adapters, attention, context_tokens,
+        least(sequences, 2) AS sequences,
         tensor_parallel, is_sequence_parallel,
         has_fused_kernels, has_fused_sinks, flex_mask_bytes_each, repeats_keys, joins_projections, prepares_base,
         packed_adapter_bytes, keeps_alternate_products, engine_norm_form,
@@ -102,6 +103,7 @@ step AS (
         AND recipe.adapter IS NOT DISTINCT FROM scenario.adapter
         AND recipe.has_adapter_dropout = scenario.has_adapter_dropout
         AND recipe.has_adapted_experts IS NOT DISTINCT FROM scenario.has_adapted_experts
+        AND recipe.has_shared_adapters = scenario.has_shared_adapters
         AND recipe.attention = scenario.attention AND recipe.context_tokens = scenario.context_tokens
         AND recipe.sequences = least(scenario.sequences, 2) AND recipe.tensor_parallel = scenario.tensor_parallel
         AND recipe.is_sequence_parallel = scenario.is_sequence_parallel

@@ -142,16 +142,18 @@ CREATE OR REPLACE MACRO in_backward_reason(scenario) AS 'optimizer_id := ' || sc
     WHEN scenario.gpu_count > 1 OR scenario.offload <> 'none' THEN ' is counted on one GPU alone, without offload'
 END;
 
--- Losses of TRL: where they were counted. In tiles they were under ZeRO and FSDP2 too, whose weights are in 16 bits.
+-- Losses of TRL: where they were counted. In tiles they were under ZeRO and FSDP2 too, whose weights are in 16 bits;
+-- and logits that are whole are no other there, of which what is logged takes no wider a copy.
 CREATE OR REPLACE MACRO is_loss_of_trl(loss) AS coalesce(loss IN ('logged', 'logged-blocks', 'one-pass', 'recomputed',
     'recomputed-fp32', 'tiled', 'tiled-reference'), false);
-CREATE OR REPLACE MACRO is_tiled_in_shards(scenario) AS scenario.loss = 'tiled'
+CREATE OR REPLACE MACRO is_loss_of_shards(loss) AS coalesce(loss IN ('logged', 'logged-blocks', 'tiled'), false);
+CREATE OR REPLACE MACRO is_counted_in_shards(scenario) AS is_loss_of_shards(scenario.loss)
     AND scenario.precision IN ('amp', 'mixed')
     AND scenario.tensor_parallel * scenario.pipeline_parallel * scenario.context_parallel = 1
     AND coalesce(scenario.scheme IN ('deepspeed', 'fsdp2'), false);
 CREATE OR REPLACE MACRO is_counted_where(scenario, optimizer) AS optimizer.state_form IN ('elementwise', 'blockwise')
     AND scenario.lora_targets <> 'all-linear-head' AND NOT coalesce(scenario.trains_embeddings, false)
-    AND (is_tiled_in_shards(scenario) OR scenario.precision = 'amp' AND scenario.offload = 'none'
+    AND (is_counted_in_shards(scenario) OR scenario.precision = 'amp' AND scenario.offload = 'none'
         AND (scenario.gpu_count = 1 OR scenario.sharding = 'ddp'));
 
 CREATE OR REPLACE MACRO recipe_reason(scenario, optimizer) AS CASE
@@ -176,12 +178,11 @@ CREATE OR REPLACE MACRO recipe_reason(scenario, optimizer) AS CASE
             || 'offload := none and AdamW, SGD or Lion'
     WHEN is_loss_of_trl(scenario.loss) AND NOT is_counted_where(scenario, optimizer)
         THEN 'loss := ' || scenario.loss || ' (TRL since 1.3) is what this almanac has counted on one GPU or under '
-            || 'sharding := ddp with precision := amp and offload := none' || iif(scenario.loss = 'tiled', ', or under '
-            || 'ZeRO and FSDP2', ' alone') || ', with AdamW, SGD or Lion, without adapters of the head; TRL trains '
-            || 'other ways too. Known of them: TRL ' || iif(scenario.loss = 'tiled', '1.2 (program_version := 1.2)',
-            '1.16 (program_version := 1.16) and 1.2') || iif(scenario.loss = 'tiled', ', whose logits are whole', '')
-    WHEN scenario.loss = 'fused' AND scenario.precision = 'amp' AND NOT scenario.is_adapter THEN
-        'loss := fused of a head that is trained under autocast is not established yet'
+            || 'sharding := ddp with precision := amp and offload := none' || iif(is_loss_of_shards(scenario.loss),
+            ', or under ZeRO and FSDP2', ' alone') || ', with AdamW, SGD or Lion, without adapters of the head; TRL '
+            || 'trains other ways too. Known of them: TRL ' || iif(is_loss_of_shards(scenario.loss),
+            '1.2 (program_version := 1.2), whose logits are whole',
+            '1.16 (program_version := 1.16) and up to 1.6, and this release with Liger (loss := fused)')
     WHEN scenario.phase_id <> 'inference' AND scenario.gradient_accumulation < 1
         THEN 'gradient_accumulation starts at 1'
     WHEN scenario.phase_id <> 'inference' AND scenario.precision NOT IN ('mixed', 'amp', 'pure')

@@ -64,7 +64,8 @@ CREATE OR REPLACE MACRO adapter_compute_bytes(scenario) AS
 -- gradient of their input, are not kept (unless checkpointing makes the embeddings' output need one). Selective
 -- checkpointing keeps the products of the adapters, in their own precision, and over experts in fp32 their sums with
 -- the weights too. Experts that are packed are unpacked whole as a layer reads them, and what is unpacked is kept for
--- the gradient of its input in the same way, adapted or not.
+-- the gradient of its input in the same way, adapted or not; but where an engine unpacks one matrix at a time, and once
+-- more for the backward pass, which multiplies adapters apart too.
 CREATE OR REPLACE MACRO has_made_experts(scenario) AS scenario.has_adapted_experts OR scenario.has_packed_experts;
 CREATE OR REPLACE MACRO moe_layer_expert_elements(model) AS model.expert_elements / greatest(model.moe_layer_count, 1);
 CREATE OR REPLACE MACRO is_first_untrained(scenario) AS
@@ -74,13 +75,16 @@ CREATE OR REPLACE MACRO is_first_untrained(scenario) AS
 -- (the way down of a layer's experts: a third of gated ones, half of others)
 CREATE OR REPLACE MACRO down_expert_elements(model, sums) AS least(sums.down, moe_layer_expert_elements(model) / 2);
 
+CREATE OR REPLACE MACRO unpacks_by_matrix(scenario) AS
+    coalesce(scenario.unpacks_by_matrix AND scenario.has_packed_experts, false);
+
 CREATE OR REPLACE MACRO merged_factor_bytes(model, scenario) AS
     iif(adapter_bytes_each(scenario) = expert_compute_bytes(model, scenario) OR NOT scenario.has_adapted_experts, 0,
         expert_compute_bytes(model, scenario) * scenario.lora_rank
             * iif(adapts_routed(scenario), model.lora_routed_elements, model.lora_expert_elements));
 
 CREATE OR REPLACE MACRO merged_experts_kept(model, scenario, sums) AS
-    iif(has_made_experts(scenario), CASE scenario.checkpointing
+    iif(has_made_experts(scenario) AND NOT unpacks_by_matrix(scenario), CASE scenario.checkpointing
         WHEN 'none' THEN merged_factor_bytes(model, scenario) + expert_compute_bytes(model, scenario)
             * (model.expert_elements - iif(is_first_untrained(scenario),
                 moe_layer_expert_elements(model) - down_expert_elements(model, sums), 0))
@@ -91,11 +95,17 @@ CREATE OR REPLACE MACRO merged_experts_kept(model, scenario, sums) AS
 
 -- While a layer is differentiated: what is kept, and the layer's own where it is recomputed; with the gradient of its
 -- matrix down where that has an adapter. (That of gate and up comes when the matrix down and its gradient are gone.)
-CREATE OR REPLACE MACRO merged_experts_work(model, scenario, sums) AS
-    iif(has_made_experts(scenario), merged_experts_kept(model, scenario, sums)
+-- (gate and up are the larger matrix)
+CREATE OR REPLACE MACRO merged_experts_work(model, scenario, sums) AS CASE
+    WHEN unpacks_by_matrix(scenario) THEN expert_compute_bytes(model, scenario)
+        * (moe_layer_expert_elements(model) - down_expert_elements(model, sums))
+    WHEN has_made_experts(scenario) THEN merged_experts_kept(model, scenario, sums)
         + iif(scenario.checkpointing = 'full', expert_compute_bytes(model, scenario) * moe_layer_expert_elements(model)
-            + merged_factor_bytes(model, scenario) / greatest(model.moe_layer_count, 1), 0), 0);
-CREATE OR REPLACE MACRO merged_gradient_bytes(model, scenario, sums) AS iif(scenario.has_adapted_experts,
+            + merged_factor_bytes(model, scenario) / greatest(model.moe_layer_count, 1), 0)
+    ELSE 0
+END;
+CREATE OR REPLACE MACRO merged_gradient_bytes(model, scenario, sums) AS iif(scenario.has_adapted_experts
+    AND NOT unpacks_by_matrix(scenario),
     expert_compute_bytes(model, scenario) * down_expert_elements(model, sums), 0);
 
 -- DoRA's norm of the adapted weight, of the widest layer: an identity matrix of its inputs, the adapter multiplied out,

@@ -27,13 +27,16 @@ CREATE OR REPLACE MACRO gradient_tensors(block, scenario) AS CASE
     ELSE block.gradient_tensors
 END;
 
+-- Routed experts whose inputs their adapters keep: each expert's own, or those that a GPU's experts share.
+CREATE OR REPLACE MACRO keeps_expert_inputs(scenario) AS scenario.has_adapted_experts OR scenario.has_shared_adapters;
+
 -- Gated blocks keep two more: the other projection and the product. Frozen weights need no copy of their input.
 CREATE OR REPLACE MACRO block_tensors(block, model, scenario, is_cast) AS
     activation_tensors(block, scenario, is_cast) + iif(block.is_gated, 2, 0) + model.feed_forward_extra
     -- (a fused kernel works the activation out again from its input)
     - iif(scenario.has_fused_kernels AND block.is_gated, 1, 0)
     - iif(scenario.is_adapter AND (block.is_gated OR block.activation <> 'relu')
-        AND NOT (block.expert_count > 0 AND scenario.has_adapted_experts), 1, 0);
+        AND NOT (block.expert_count > 0 AND keeps_expert_inputs(scenario)), 1, 0);
 
 -- copies of a token that experts run: those of the router, or all
 CREATE OR REPLACE MACRO routed_copies(block, model) AS
@@ -80,10 +83,12 @@ CREATE OR REPLACE MACRO kept_by_feed_forward(block, model, scenario) AS
     + expert_tensor_bytes(block, model, scenario) * routed_copies(block, model) * block.expert_width
     + iif(block.expert_count > 0,
         (expert_compute_bytes(model, scenario)
-            * iif(scenario.is_adapter AND NOT scenario.has_adapted_experts, 1, 2)
+            * iif(scenario.is_adapter AND NOT keeps_expert_inputs(scenario), 1, 2)
             -- (all experts' copies are weighed before they are cast for the product)
             + iif(model.runs_all_experts, scenario.residual_bytes - scenario.compute_bytes, 0))
                 * routed_copies(block, model) * model.hidden_size
+        + iif(scenario.has_shared_adapters, 2 * adapter_compute_bytes(scenario) * scenario.lora_rank
+            * routed_copies(block, model), 0)
         + 40 * routed_copies(block, model) + 4 * block.expert_count
         + kept_beside_experts(block, model, scenario), 0);
 
@@ -116,7 +121,7 @@ CREATE OR REPLACE MACRO block_moments(block, model, scenario, gradients) AS {
         + iif(scenario.is_adapter, 2 * scenario.compute_bytes * model.hidden_size, 0), NULL),
     'down': iif(has_groups(block, model), expert_compute_bytes(model, scenario) * block.experts_per_token * greatest(
         block.expert_width, iif(block.is_gated, 3, 2) * block.expert_width - model.hidden_size
-            - iif(scenario.is_adapter AND NOT scenario.has_adapted_experts, 0, block.expert_width))::DOUBLE, NULL),
+            - iif(scenario.is_adapter AND NOT keeps_expert_inputs(scenario), 0, block.expert_width))::DOUBLE, NULL),
     'end': iif(has_groups(block, model), block.experts_per_token * block.expert_width
         * (iif(block.is_gated, 2, 1) * expert_compute_bytes(model, scenario)
             - expert_tensor_bytes(block, model, scenario))::DOUBLE, NULL)};

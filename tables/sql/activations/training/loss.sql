@@ -34,7 +34,7 @@
 --   passes (maybe_gather_lm_head_ctx); logged and recomputed: TRL's SFTTrainer (source trl-1.16.0-losses), its steps in
 --   tests/oracle/card.csv;
 --   score: TRL's RewardTrainer (source trl-1.0.0-reward), its steps in tests/oracle/preference.csv.
--- Not covered: compiled losses, fused losses of heads that are trained under autocast (null with a reason).
+-- Not covered: compiled losses.
 
 -- the model's own loss, whatever is logged beside it
 CREATE OR REPLACE MACRO is_own_loss(scenario) AS coalesce(scenario.loss IN ('full', 'logged-copy'), false);
@@ -104,11 +104,14 @@ CREATE OR REPLACE MACRO loss_chunk_share(scenario) AS
 CREATE OR REPLACE MACRO fused_logit_bytes(scenario) AS
     iif(coalesce(scenario.fused_loss = 'unsloth', false), 4, scenario.compute_bytes);
 
--- what a fused loss holds from the forward pass on: gradients of the hidden states and of a head that is trained
+-- what a fused loss holds from the forward pass on: gradients of the hidden states and of a head that is trained, which
+-- autocast leaves in what both are in
+CREATE OR REPLACE MACRO has_wide_fused_head(scenario) AS scenario.precision = 'amp' AND NOT scenario.is_adapter;
 CREATE OR REPLACE MACRO kept_by_fused_loss(model, scenario) AS
     iif(scenario.loss = 'fused' AND logit_width(model, scenario) > 0,
-        scenario.compute_bytes * model.hidden_size * step_tokens(scenario)
-            + iif(scenario.is_adapter, 0, scenario.compute_bytes * head_matrix_elements(model, scenario)), 0);
+        iif(has_wide_fused_head(scenario), scenario.residual_bytes, scenario.compute_bytes) * model.hidden_size
+            * step_tokens(scenario) + iif(scenario.is_adapter, 0, iif(has_wide_fused_head(scenario), 4,
+            scenario.compute_bytes) * head_matrix_elements(model, scenario)), 0);
 
 -- The last hidden state once more, of a head that is multiplied by parts.
 CREATE OR REPLACE MACRO is_recomputed_head(scenario) AS

@@ -64,6 +64,8 @@ CREATE OR REPLACE MACRO forward_moment(model, scenario, stage) AS
         iif(takes_logits_in_16_bits(model, scenario), scenario.compute_bytes, 6) * logit_width(model, scenario)
             * step_tokens(scenario) + logged_bytes(model, scenario), 0)
     + stage.is_last * iif(is_tiled(scenario) AND NOT is_recomputed_head(scenario), tile_bytes(model, scenario), 0)
+    -- (a fused loss takes its gradients here, while autocast's copies of the layers are there)
+    + stage.is_last * iif(scenario.loss = 'fused', loss_work(model, scenario, 0), 0)
     + iif(scenario.is_autocast AND scenario.checkpointing <> 'none',
         2 * cast_elements(model) / scenario.tensor_parallel, 0);
 
