@@ -3,7 +3,8 @@
     python tests/oracle/fit_compute_buffer.py almanac.duckdb [counts.csv]    # of a build; rows of compute_buffer.csv, or others like them
 
 Says for each type what its rows want beyond what the formula counts of every model, and how far it is off with that. Types that want the same are one
-line of the table. What llama.cpp's source says (logit_elements, hands_layer_inputs, holds_layer_inputs) is taken as it stands in the table and not fitted.
+line of the table. What llama.cpp's source says (logit_elements, early_logit_elements, hands_layer_inputs, holds_layer_inputs) is taken as it stands in
+the table and not fitted.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ TOLD = """
     CREATE OR REPLACE TEMP TABLE told AS
     SELECT wanted.*, tried, compute_buffer_bytes_llama_cpp(struct_update(model, engine_graph := {{
         'logit_elements': coalesce(model.engine_graph.logit_elements, 0)::BIGINT,
+        'early_logit_elements': coalesce(model.engine_graph.early_logit_elements, 0)::BIGINT,
         'hands_layer_inputs': coalesce(model.engine_graph.hands_layer_inputs, false),
         'holds_layer_inputs': coalesce(model.engine_graph.holds_layer_inputs, false), {fields}}}),
         {{'context_tokens': tokens, 'sequences': sequences, 'kv_element_bits': bits, 'attention': attention,
