@@ -89,7 +89,11 @@ def main() -> None:
         "CREATE TEMP TABLE wanted (kind TEXT, model_id TEXT, tokens BIGINT, sequences BIGINT, bits DOUBLE, attention TEXT, gpus INT, bytes BIGINT)"
     )
     with (Path(sys.argv[2]) if len(sys.argv) > 2 else ROWS).open(newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["buffer_bytes"] and row["model_id"] in kinds and row.get("is_held") != "true"]
+        rows = [
+            row
+            for row in csv.DictReader(file)
+            if row["buffer_bytes"] and row["model_id"] in kinds and row.get("is_held") != "true"
+        ]
     book.executemany("INSERT INTO wanted VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [
         (kinds[row["model_id"]], row["model_id"], int(row["context_tokens"]), int(row["sequences"]), BITS[row["kv_dtype_id"]],
             row["attention"], int(row["gpu_count"]), int(row["buffer_bytes"]))

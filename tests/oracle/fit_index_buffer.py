@@ -65,7 +65,9 @@ def terms(row: dict, shape: tuple, rule: dict[str, float]) -> list[tuple[dict[st
     ]
 
 
-def fit(rows: list[tuple[int, list[tuple[dict[str, float], float]]]], rule: dict[str, float], names: list[str]) -> dict[str, float]:
+def fit(
+    rows: list[tuple[int, list[tuple[dict[str, float], float]]]], rule: dict[str, float], names: list[str]
+) -> dict[str, float]:
     """Which moment a row is held to follows what was fitted so far: at first its logits where they are larger without what picks."""
     from scipy.optimize import linprog
 
@@ -73,7 +75,9 @@ def fit(rows: list[tuple[int, list[tuple[dict[str, float], float]]]], rule: dict
     for _ in range(4):
         more, most, cost = [], [], [0.0] * len(names)
         for counted, moments in rows:
-            units, known = max(moments, key=lambda moment: moment[1] + sum(now.get(n, 0) * by for n, by in moment[0].items()))
+            units, known = max(
+                moments, key=lambda moment: moment[1] + sum(now.get(n, 0) * by for n, by in moment[0].items())
+            )
             more.append([-units.get(name, 0) / counted for name in names])
             most.append((known - counted + LEFT) / counted)
             cost = [sum(pair) for pair in zip(cost, (units.get(name, 0) / counted for name in names), strict=True)]
@@ -86,7 +90,9 @@ def main() -> None:
     book = duckdb.connect()
     book.execute(f"ATTACH '{sys.argv[1]}' AS almanac (READ_ONLY)")
     book.execute("SET search_path = 'almanac.internal,almanac.main,memory.main'")
-    book.execute("CREATE TEMP TABLE wanted (number INT, model_id TEXT, tokens BIGINT, sequences BIGINT, bits DOUBLE, gpus INT)")
+    book.execute(
+        "CREATE TEMP TABLE wanted (number INT, model_id TEXT, tokens BIGINT, sequences BIGINT, bits DOUBLE, gpus INT)"
+    )
     with ROWS.open(newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["buffer_bytes"] and row["is_held"] == "false"]
     book.executemany("INSERT INTO wanted VALUES (?, ?, ?, ?, ?, ?)", [
@@ -101,14 +107,20 @@ def main() -> None:
         line = rules.get(shape[1]) if shape else None
         if not line or (line["is_for_one_sequence"] == "true" and int(row["sequences"]) > 1):
             continue
-        rule = {name: float(value) for name, value in line.items() if name in FITTED or name.endswith(("_each", "_hidden"))}
+        rule = {
+            name: float(value) for name, value in line.items() if name in FITTED or name.endswith(("_each", "_hidden"))
+        }
         of.setdefault(line["model_types"], []).append((int(row["buffer_bytes"]), terms(row, shape, rule)))
     for types, counted in of.items():
         line = rules[types.split()[0]]
         rule = {name: float(value) for name, value in line.items() if name in FITTED}
         names = [name for name in FITTED if rule[name] or name == "picking_elements"]
         best = fit(counted, rule, names)
-        print(types, len(counted), {n: math.ceil(best[n]) if n == "picking_elements" else math.ceil(best[n] * 100) / 100 for n in names})
+        print(
+            types,
+            len(counted),
+            {n: math.ceil(best[n]) if n == "picking_elements" else math.ceil(best[n] * 100) / 100 for n in names},
+        )
 
 
 if __name__ == "__main__":

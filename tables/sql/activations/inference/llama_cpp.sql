@@ -132,11 +132,15 @@ CREATE OR REPLACE MACRO handed_bytes_of_llama_cpp(model, scenario, constants) AS
     handed_stream_bytes_llama_cpp(model, constants) + borrowed_cache_bytes_llama_cpp(model, scenario, constants);
 
 -- Elements per token that lie below attention's result, or beside it, where what is unpacked lies behind it.
-CREATE OR REPLACE MACRO packed_elements_llama_cpp(model, constants) AS greatest(
+-- (where the block that was unpacked to is too small for the rest of the logits, these lie above it, too)
+CREATE OR REPLACE MACRO early_logits_llama_cpp(unpacked_bytes, model, constants) AS coalesce(iif(
+    unpacked_bytes > constants.llama_cpp_micro_batch_tokens * 4 * model.engine_graph.early_logit_elements,
+    model.engine_graph.early_logit_elements, model.engine_graph.logit_elements), 0);
+CREATE OR REPLACE MACRO packed_elements_llama_cpp(unpacked_bytes, model, constants) AS greatest(
     2 * model.query_max + 3 * model.hidden_size + shared_elements_llama_cpp(model, constants),
     iif(model.has_fused_qkv, 3 * (model.query_max + model.key_max) + model.hidden_size, 0),
     iif(model.is_block_parallel, model.query_max + block_elements_llama_cpp(model), 0),
-    coalesce(model.engine_graph.early_logit_elements, 0) + model.query_max + 2 * model.hidden_size);
+    early_logits_llama_cpp(unpacked_bytes, model, constants) + model.query_max + 2 * model.hidden_size);
 CREATE OR REPLACE MACRO packed_latent_elements_llama_cpp(model, constants) AS 3 * model.hidden_size
     + 2 * model.head_max * latent_elements_llama_cpp(model)
     + greatest(model.query_max + model.head_max * latent_elements_llama_cpp(model),
@@ -146,7 +150,8 @@ CREATE OR REPLACE MACRO packed_latent_elements_llama_cpp(model, constants) AS 3 
 CREATE OR REPLACE MACRO packed_buffer_bytes_llama_cpp(unpacked_bytes, model, constants) AS CASE
     WHEN unpacked_bytes = 0 THEN 0
     WHEN latent_elements_llama_cpp(model) = 0 THEN
-        constants.llama_cpp_micro_batch_tokens * 4 * packed_elements_llama_cpp(model, constants) + unpacked_bytes
+        constants.llama_cpp_micro_batch_tokens * 4 * packed_elements_llama_cpp(unpacked_bytes, model, constants)
+            + unpacked_bytes
     WHEN unpacked_bytes <= constants.llama_cpp_micro_batch_tokens * 4 * model.query_max THEN
         constants.llama_cpp_micro_batch_tokens * 4 * attention_elements_llama_cpp(model)
     ELSE unpacked_bytes
@@ -193,8 +198,8 @@ CREATE OR REPLACE MACRO unfused_buffer_bytes_llama_cpp(model, scenario, constant
             * (2 * (1 + iif(model.attention_form = 'biased', bucketed_layers_llama_cpp(model, scenario), 0))
                     * mask_bytes_llama_cpp(model, scenario, constants)
                 + handed_bytes_of_llama_cpp(model, scenario, constants)
-                + constants.llama_cpp_micro_batch_tokens * 8 * model.key_max
-                    * iif(has_windows(model, 'llama.cpp'), 2, 1)), 0);
+                + constants.llama_cpp_micro_batch_tokens * 4 * model.key_max
+                    * iif(has_windows(model, 'llama.cpp'), 3, 1)), 0);
 
 CREATE OR REPLACE MACRO compute_buffer_bytes_llama_cpp(model, scenario, constants) AS CASE
     WHEN has_engine_index(model, scenario) THEN indexed_buffer_bytes_llama_cpp(model, scenario, constants)
