@@ -24,7 +24,8 @@ SELECT model_id, {
     'handed_layer_bytes_each': rule.handed_layer_bytes_each, 'picking_queries': rule.picking_queries,
     'picking_hidden': rule.picking_hidden, 'picking_elements': rule.picking_elements,
     'logit_hidden': rule.logit_hidden, 'handed_hidden': rule.handed_hidden,
-    'score_queries': rule.score_queries, 'score_head_bytes_each': rule.score_head_bytes_each, 'score_bytes_each': rule.score_bytes_each,
+    'score_queries': rule.score_queries,
+    'score_head_bytes_each': rule.score_head_bytes_each, 'score_bytes_each': rule.score_bytes_each,
     'score_input_bytes_each': rule.score_input_bytes_each
 } AS engine_index
 FROM model JOIN engine_index AS rule ON list_contains(string_split(rule.model_types, ' '), model.model_type);

@@ -11,8 +11,8 @@
 --   several GPUs: four copies of what is given and of what goes from one to the next
 --
 -- Units: bytes per GPU. Source: engine_index.csv, fitted by tests/oracle/fit_index_buffer.py to llama.cpp's own account
---   of its buffers (tests/oracle/compute_buffer.csv, but for rows that are held back). Not covered: other micro-batches, layers on the CPU (their weights are brought
---   over: capacity/cpu_split.sql).
+--   of its buffers (tests/oracle/compute_buffer.csv, but for rows that are held back). Not covered: other
+--   micro-batches, layers on the CPU (their weights are brought over: capacity/cpu_split.sql).
 
 CREATE OR REPLACE MACRO has_engine_index(model, scenario) AS coalesce(
     model.engine_index.engine_id = scenario.engine_id
