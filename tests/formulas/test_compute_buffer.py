@@ -42,7 +42,7 @@ def towers(book):
 
 
 @pytest.fixture(scope="module")
-def errors(footprints, towers):
+def all_errors(footprints, towers):
     """Predicted ÷ counted − 1, by scenario."""
     asked = [
         {name: row[name] for name in ("model_id", "kv_dtype_id", "attention")}
@@ -59,6 +59,27 @@ def errors(footprints, towers):
         )
         for scenario, answer, row in zip(asked, answers, ROWS, strict=True)
     }
+
+
+@pytest.fixture(scope="module")
+def errors(all_errors):
+    """Of rows that numbers may have been fitted to."""
+    pairs = zip(all_errors.items(), ROWS, strict=True)
+    return {key: error for (key, error), row in pairs if row["is_held"] == "false" and not is_borrowing(key)}
+
+
+def is_borrowing(key: tuple) -> bool:
+    """Layers that read what others cache, on several GPUs."""
+    return any(name in key[0] for name in ("gemma-4-E", "gemma-3n")) and key[5] > 1
+
+
+def test_rows_that_nothing_was_fitted_to_are_not_told_too_small(all_errors):
+    """(58 drawn at random over the models that are counted, and contexts and GPUs between those that an index's numbers are fitted to.)"""
+    held = [error for error, row in zip(all_errors.values(), ROWS, strict=True) if row["is_held"] == "true"]
+    assert len(held) > 100
+    assert min(error for error, _ in held) > -0.031
+    assert sum(error < -0.01 for error, _ in held) <= len(held) // 20
+    assert statistics.median(abs(error) for error, _ in held) < 0.015
 
 
 def test_buffers_are_those_that_llama_cpp_reserves(errors):
@@ -98,23 +119,15 @@ def test_a_stream_behind_the_masks_is_counted_with_them(errors):
     assert not outside
 
 
-def test_layers_that_read_what_another_gpu_caches_have_copies_of_it(footprint_of, errors):
-    """Gemma 4 E2B on two GPUs at 131,072 tokens: 5,240 MiB, 1,055 of which are logits, masks and streams."""
-    ((_, counted),) = (
-        error
-        for key, error in errors.items()
-        if "gemma-4-E2B" in key[0] and 131_072 in key and 2 in key and "flash" in key
-    )
-    row = footprint_of(
-        "google/gemma-4-E2B-it",
-        dtype_id="gguf-q4_k_m",
-        context_tokens=131_072,
-        gpu_count=2,
-        attention="flash",
-        max_context_tokens=131_072,
-    )
-    assert counted == pytest.approx(5240 * 2**20, rel=0.001)
-    assert row["activations_bytes"] >= counted
+def test_layers_that_read_what_another_gpu_caches_have_copies_of_it(all_errors):
+    """Gemma 4 E2B on two GPUs at 131,072 tokens 5,240 MiB; E4B 1,118 on two, whose second caches for itself, 7,328 on three and 5,248 on four, for
+    eight sequences 37,714. (GPUs in the middle may have fewer such layers than all have, and the last fewer: an upper bound.)"""
+    far = {key: error for key, (error, _) in all_errors.items() if is_borrowing(key)}
+    assert len(far) > 40
+    assert min(far.values()) > -0.012
+    assert max(far.values()) < 0.55
+    assert statistics.median(far.values()) < 0.01
+    assert all(error < 0.025 for key, error in far.items() if key[2] == "flash" and key[3:6] == (131_072, 8, 4))
 
 
 def test_buffers_of_latent_attention_and_shared_experts_are_not_less_than_is_reserved(errors):
@@ -184,7 +197,23 @@ def test_a_long_context_takes_its_mask_and_a_packed_cache_is_unpacked(footprints
     short, short_packed, long, long_packed = (size / 2**20 for size in held)
     assert short == short_packed == pytest.approx(527, abs=0.1)
     assert long == pytest.approx(527, abs=0.1)  # the mask's 256 MiB are free again when the logits come
-    assert long_packed == pytest.approx(820.8, rel=0.005)
+    assert 820.8 <= long_packed < 1.01 * 820.8
+
+
+def test_the_first_of_several_gpus_has_a_layer_more_where_the_head_is_one(footprints):
+    """Of 32 layers and a head on two GPUs llama.cpp gives the first 17 and the last 15 and the head (its log: layer 0 to 16 assigned to the first)."""
+    asked = [
+        {
+            "model_id": "meta-llama/Llama-3.1-8B-Instruct",
+            "dtype_id": "gguf-q4_k_m",
+            "context_tokens": 32_768,
+            "gpu_count": gpus,
+        }
+        for gpus in (1, 2)
+    ]
+    one, two = footprints(asked)
+    assert two["kv_cache_bytes"] == one["kv_cache_bytes"] * 17 / 32
+    assert two["weights_bytes"] > one["weights_bytes"] / 2
 
 
 def test_layers_on_several_gpus_have_four_copies_of_the_mask(footprints):

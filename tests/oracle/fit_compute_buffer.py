@@ -1,9 +1,11 @@
 """Fits engine_graph.csv: the fewest streams of a type of model with which the formula is nowhere less than what llama.cpp was counted to reserve.
 
-    python tests/oracle/fit_compute_buffer.py almanac.duckdb [counts.csv]    # of a build; rows of compute_buffer.csv, or others like them
+    python tests/oracle/fit_compute_buffer.py almanac.duckdb [counts.csv]    # of a build; rows of compute_buffer.csv that are not held back, or others
 
 Says for each type what its rows want beyond what the formula counts of every model, and how far it is off with that. Types that want the same are one
-line of the table. What llama.cpp's source says (logit_elements, hands_layer_inputs, holds_layer_inputs) is taken as it stands in the table and not fitted.
+line of the table. What llama.cpp's source says (logit_elements, early_logit_elements, hands_layer_inputs, holds_layer_inputs) is taken as it stands in
+the table and not fitted. At last the streams that experts which see every token leave alive (constant llama_cpp_shared_streams): the fewest with which
+no model that has them is short of its rows, whatever its type.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import csv
 import sys
 from pathlib import Path
+from string import Template
 
 import duckdb
 
@@ -27,23 +30,24 @@ OF = (
     "gpus = 1 AND attention = 'eager'",
     "gpus > 1",
 )
+SCENARIO = """{'context_tokens': tokens, 'sequences': sequences, 'kv_element_bits': bits, 'attention': attention,
+    'pipeline_parallel': gpus, 'engine_id': 'llama.cpp', 'stage_share': ceil(model.layer_count / gpus) / model.layer_count}"""
 TOLD = """
     CREATE OR REPLACE TEMP TABLE told AS
-    SELECT wanted.*, tried, compute_buffer_bytes_llama_cpp(struct_update(model, engine_graph := {{
+    SELECT wanted.*, tried, compute_buffer_bytes_llama_cpp(struct_update(model, engine_graph := {
         'logit_elements': coalesce(model.engine_graph.logit_elements, 0)::BIGINT,
+        'early_logit_elements': coalesce(model.engine_graph.early_logit_elements, 0)::BIGINT,
         'hands_layer_inputs': coalesce(model.engine_graph.hands_layer_inputs, false),
-        'holds_layer_inputs': coalesce(model.engine_graph.holds_layer_inputs, false), {fields}}}),
-        {{'context_tokens': tokens, 'sequences': sequences, 'kv_element_bits': bits, 'attention': attention,
-        'pipeline_parallel': gpus, 'engine_id': 'llama.cpp',
-        'stage_share': ceil(model.layer_count / gpus) / model.layer_count}}, constants) - bytes AS over
-    FROM wanted JOIN shape_row USING (model_id) JOIN rule USING (kind), constants, (SELECT unnest({tries}) AS tried)
-    WHERE {of}
+        'holds_layer_inputs': coalesce(model.engine_graph.holds_layer_inputs, false), $fields}),
+        $scenario, constants) - bytes AS over
+    FROM wanted JOIN shape_row USING (model_id) JOIN rule USING (kind), constants, (SELECT unnest($tries) AS tried)
+    WHERE $of
 """
 
 
 def tell(book: duckdb.DuckDBPyConnection, tried: str | None, tries: str, of: str) -> None:
     fields = ", ".join(f"'{name}': {'tried' if name == tried else 'rule.' + name}" for name in FITTED)
-    book.execute(TOLD.format(fields=fields, tries=tries, of=of))
+    book.execute(Template(TOLD).substitute(fields=fields, tries=tries, of=of, scenario=SCENARIO))
 
 
 def fit(book: duckdb.DuckDBPyConnection, column: str, of: str) -> None:
@@ -63,6 +67,19 @@ def fit(book: duckdb.DuckDBPyConnection, column: str, of: str) -> None:
     """)
 
 
+def shared_streams(book: duckdb.DuckDBPyConnection) -> list[tuple]:
+    """What is missing at most, in MiB, by how many streams."""
+    return book.execute(f"""
+        SELECT streams, round(max(bytes - compute_buffer_bytes_llama_cpp(model, scenario, constants)) / 2 ** 20, 1),
+            arg_max(model_id, bytes - compute_buffer_bytes_llama_cpp(model, scenario, constants))
+        FROM (
+            SELECT model_id, model, bytes, streams, {SCENARIO} AS scenario, struct_update(constants, llama_cpp_shared_streams := streams) AS constants
+            FROM wanted JOIN shape_row USING (model_id), constants, (SELECT unnest(range(8))::DOUBLE AS streams)
+            WHERE model.shared_max > 0 AND model.engine_index IS NULL
+        ) GROUP BY streams ORDER BY streams
+    """).fetchall()
+
+
 def main() -> None:
     book = duckdb.connect()
     book.execute(f"ATTACH '{sys.argv[1]}' AS almanac (READ_ONLY)")
@@ -72,7 +89,11 @@ def main() -> None:
         "CREATE TEMP TABLE wanted (kind TEXT, model_id TEXT, tokens BIGINT, sequences BIGINT, bits DOUBLE, attention TEXT, gpus INT, bytes BIGINT)"
     )
     with (Path(sys.argv[2]) if len(sys.argv) > 2 else ROWS).open(newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["buffer_bytes"] and row["model_id"] in kinds]
+        rows = [
+            row
+            for row in csv.DictReader(file)
+            if row["buffer_bytes"] and row["model_id"] in kinds and row.get("is_held") != "true"
+        ]
     book.executemany("INSERT INTO wanted VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [
         (kinds[row["model_id"]], row["model_id"], int(row["context_tokens"]), int(row["sequences"]), BITS[row["kv_dtype_id"]],
             row["attention"], int(row["gpu_count"]), int(row["buffer_bytes"]))
@@ -91,6 +112,8 @@ def main() -> None:
     """).fetchall():
         wants = {name: value for name, value in zip(FITTED, row[1:-2], strict=True) if value}
         print(row[0], wants, f"{row[-2]:+.1%} to {row[-1]:+.1%}", flush=True)
+    for streams, missing, model_id in shared_streams(book):
+        print("llama_cpp_shared_streams", streams, "missing MiB at most", missing, model_id)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ SELECT model_id, {
     'handed_layer_bytes_each': rule.handed_layer_bytes_each, 'picking_queries': rule.picking_queries,
     'picking_hidden': rule.picking_hidden, 'picking_elements': rule.picking_elements,
     'logit_hidden': rule.logit_hidden, 'handed_hidden': rule.handed_hidden,
+    'score_queries': rule.score_queries,
     'score_head_bytes_each': rule.score_head_bytes_each, 'score_bytes_each': rule.score_bytes_each,
     'score_input_bytes_each': rule.score_input_bytes_each
 } AS engine_index
@@ -34,6 +35,7 @@ CREATE OR REPLACE TEMP TABLE engine_graph_shape AS
 SELECT model_id, {
     'logit_elements': rule.logit_elements, 'logit_streams': rule.logit_streams,
     'has_masks_below_logits': rule.has_masks_below_logits, 'layer_streams': rule.layer_streams,
+    'early_logit_elements': rule.early_logit_elements,
     'unfused_streams': rule.unfused_streams, 'handed_streams': rule.handed_streams,
     'hands_layer_inputs': rule.hands_layer_inputs, 'holds_layer_inputs': rule.holds_layer_inputs
 } AS engine_graph

@@ -364,7 +364,9 @@ SELECT
     made_bytes_each(scenario) AS made_bytes_each,
     reduce_bytes_each(scenario) AS reduce_bytes_each, unit_elements(model, scenario) AS unit_elements,
     trained_elements(model, scenario) AS trained_elements,
-    coalesce(ceil(model.layer_count / scenario.pipeline_parallel) / greatest(model.layer_count, 1), 1) AS stage_share,
+    -- (llama.cpp counts the head as a layer, so that the first GPU has one more than the last, which has the head)
+    coalesce(least(ceil((model.layer_count + iif(scenario.reads_prompt = 'compute-buffer', 1, 0))
+        / scenario.pipeline_parallel), model.layer_count) / greatest(model.layer_count, 1), 1) AS stage_share,
     has_fused_sinks(model, scenario.engine_id) AS has_fused_sinks,
     sharding_reason(model, scenario) AS sharding_reason
 FROM (SELECT resolved AS scenario FROM resolved) LEFT JOIN shape_row ON shape_row.model_id = scenario.model_id;

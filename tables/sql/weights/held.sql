@@ -6,8 +6,9 @@
 -- Not covered: padding of the vocabulary, shards that an engine pads.
 
 -- Which part of the weights one GPU holds in inference: tensor parallelism replicates norms, routers and towers; a
--- pipeline's worst stage has the most layers and the larger end; of both, that stage's layers are divided, and the
--- towers are on every GPU.
+-- pipeline's worst stage has the most layers and the larger end (llama.cpp's last GPU has the head, tied or not, and at
+-- least a layer less than its first, which has the tower: llama_model_base::load_tensors); of both, that stage's layers
+-- are divided, and the towers are on every GPU.
 CREATE OR REPLACE MACRO beside_layers_bytes(weight) AS
     weight.weights_bytes - weight.layer_bytes - weight.embedding_bytes - weight.head_bytes;
 
@@ -49,6 +50,10 @@ CREATE OR REPLACE MACRO sharded_weights(weight, model, scenario) AS CASE
     WHEN scenario.pipeline_parallel = 1 THEN kept_replicated_bytes(weight, model, scenario)
         + ceil((weight.weights_bytes - left_out_bytes(weight, model, scenario)
             - kept_replicated_bytes(weight, model, scenario)) / scenario.tensor_parallel)
+    WHEN scenario.reads_prompt = 'compute-buffer' THEN greatest(
+        ceil(weight.layer_bytes * scenario.stage_share) + kept_beside_bytes(weight, model, scenario),
+        ceil(weight.layer_bytes * (scenario.stage_share - 1 / model.layer_count))
+            + greatest(weight.embedding_bytes - left_on_host_bytes(weight, scenario), weight.head_bytes))
     WHEN scenario.tensor_parallel = 1
         THEN ceil(weight.layer_bytes * scenario.stage_share)
             + greatest(weight.embedding_bytes - left_on_host_bytes(weight, scenario), weight.head_bytes,

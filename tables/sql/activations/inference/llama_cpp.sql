@@ -6,12 +6,17 @@
 --                unpacked to 16
 --   scores   without flash attention: micro-batch × 4 × ((heads + 1) × cells of all sequences
 --       + queries, keys, values and what a block holds beside them)
+--   packed   what is unpacked lies behind attention's result, above what is free again but too small for both: queries
+--       before they were rotated, a fused matrix of queries, keys and values, what shared experts left; and is alive
+--       while a block runs that stands beside attention and not behind it (Command-R, Falcon, GPT-NeoX)
 --   latent   queries are kept as they are, rotated, taken to the latent and joined with what was rotated, all at once
---       (src/models/deepseek2.cpp); without flash attention the latents of all cells are transposed beside the scores
+--       (src/models/deepseek2.cpp); with a packed cache the result lies above all of these once it is larger than what
+--       two of them left; without flash attention the latents of all cells are transposed beside the scores
 --   shared   experts that see every token are alive beside those that are picked, and under the logits
---   biased   T5's attention is never fused: its buckets become biases, which are laid out anew and added to the scores
+--   biased   T5's attention is never fused: its buckets become biases, which are laid out anew and added to the scores,
+--       and are an input of each layer of the decoder, in 32 bits
 --   several GPUs: four copies of masks and of what goes from one to the next, kept all the while: streams, and keys and
---       values of the layers of another GPU that layers of this one read (Gemma 4 E2B)
+--       values of the layers of another GPU that layers of this one read, for each layer anew (Gemma 4 E2B)
 --   graph    of architectures whose last stream lies behind what was freed, or that keep more alive: table engine_graph
 --   tower    of a model that sees a buffer of its own, reserved while it loads (for the image that it warms up
 --       with) and kept, larger where a larger image is read: 4 × tokens × elements of its graph per token, + pairs of
@@ -80,10 +85,13 @@ CREATE OR REPLACE MACRO shared_elements_llama_cpp(model, constants) AS
 CREATE OR REPLACE MACRO stream_bytes_llama_cpp(streams, model, constants) AS
     constants.llama_cpp_micro_batch_tokens * 4 * coalesce(streams, 0) * model.hidden_size;
 
+-- (of all layers, until the last has read its own)
+CREATE OR REPLACE MACRO held_inputs_llama_cpp(model) AS
+    iif(coalesce(model.engine_graph.holds_layer_inputs, false), coalesce(model.per_layer_input_sum, 0), 0);
+
 CREATE OR REPLACE MACRO logit_bytes_llama_cpp(model, constants) AS constants.llama_cpp_micro_batch_tokens * 4
         * (model.vocab_size + coalesce(model.engine_graph.logit_elements, 0) + model.hidden_size
-            + iif(coalesce(model.engine_graph.holds_layer_inputs, false), coalesce(model.per_layer_input_sum, 0), 0)
-            + shared_elements_llama_cpp(model, constants))
+            + held_inputs_llama_cpp(model) + shared_elements_llama_cpp(model, constants))
     + stream_bytes_llama_cpp(model.engine_graph.logit_streams, model, constants);
 
 -- (the last stream lies behind masks that are free again, and the logits behind it)
@@ -99,42 +107,96 @@ CREATE OR REPLACE MACRO handed_stream_bytes_llama_cpp(model, constants) AS
         constants.llama_cpp_micro_batch_tokens * 4 * coalesce(model.per_layer_input_sum, 0), 0);
 CREATE OR REPLACE MACRO borrowed_layers(mixers) AS
     coalesce(list_sum(list_transform(mixers, lambda mixer: iif(mixer.mechanism = 'shared', mixer.layer_count, 0))), 0);
-CREATE OR REPLACE MACRO is_borrowed_afar(model, scenario) AS borrowed_layers(model.mixers) > 0
+-- (the head counts as a layer: llama_model_base::load_tensors; those that borrow are the last, of each kind as many as
+-- of all, and each GPU has copies for its own alone)
+CREATE OR REPLACE MACRO first_layer_llama_cpp(layers, gpus_before, scenario) AS
+    ceil((layers + 1) * gpus_before / scenario.pipeline_parallel);
+CREATE OR REPLACE MACRO is_borrowed_afar(model, gpus_before, scenario) AS borrowed_layers(model.mixers) > 0
     AND model.layer_count - borrowed_layers(model.mixers)
-        <= (model.layer_count + 1) * (scenario.pipeline_parallel - 1) / scenario.pipeline_parallel;
+        <= first_layer_llama_cpp(model.layer_count, gpus_before, scenario);
+CREATE OR REPLACE MACRO borrowing_layers_llama_cpp(model, scenario) AS CASE
+    WHEN is_borrowed_afar(model, scenario.pipeline_parallel - 2, scenario) THEN
+        ceil((model.layer_count + 1) / scenario.pipeline_parallel)
+    WHEN is_borrowed_afar(model, scenario.pipeline_parallel - 1, scenario) THEN model.layer_count
+        - first_layer_llama_cpp(model.layer_count, scenario.pipeline_parallel - 1, scenario)
+    ELSE 0
+END;
 CREATE OR REPLACE MACRO borrowed_cache_bytes_llama_cpp(model, scenario, constants) AS
-    iif(is_borrowed_afar(model, scenario), scenario.kv_element_bits / 8 * list_sum(list_transform(model.mixers,
-        lambda mixer: iif(mixer.mechanism = 'shared', mixer.layer_count * (mixer.key_width + mixer.value_width)
-            * coalesce(window_cells_llama_cpp(mixer.window_tokens, scenario, constants),
-                context_cells_llama_cpp(scenario, constants)), 0))), 0);
+    scenario.kv_element_bits / 8 * coalesce(list_sum(list_transform(model.mixers,
+        lambda mixer: iif(mixer.mechanism = 'shared',
+            ceil(borrowing_layers_llama_cpp(model, scenario) * mixer.layer_count / borrowed_layers(model.mixers))
+                * (mixer.key_width + mixer.value_width)
+                * coalesce(window_cells_llama_cpp(mixer.window_tokens, scenario, constants),
+                    context_cells_llama_cpp(scenario, constants)), 0))), 0);
 CREATE OR REPLACE MACRO handed_bytes_of_llama_cpp(model, scenario, constants) AS
     handed_stream_bytes_llama_cpp(model, constants) + borrowed_cache_bytes_llama_cpp(model, scenario, constants);
+
+-- Elements per token that lie below attention's result, or beside it, where what is unpacked lies behind it.
+-- (where the block that was unpacked to is too small for the rest of the logits, these lie above it, too)
+CREATE OR REPLACE MACRO early_logits_llama_cpp(unpacked_bytes, model, constants) AS coalesce(iif(
+    unpacked_bytes > constants.llama_cpp_micro_batch_tokens * 4 * model.engine_graph.early_logit_elements,
+    model.engine_graph.early_logit_elements, model.engine_graph.logit_elements), 0);
+CREATE OR REPLACE MACRO packed_elements_llama_cpp(unpacked_bytes, model, constants) AS greatest(
+    2 * model.query_max + 3 * model.hidden_size + shared_elements_llama_cpp(model, constants),
+    iif(model.has_fused_qkv, 3 * (model.query_max + model.key_max) + model.hidden_size, 0),
+    iif(model.is_block_parallel, model.query_max + block_elements_llama_cpp(model), 0),
+    early_logits_llama_cpp(unpacked_bytes, model, constants) + model.query_max + 2 * model.hidden_size);
+CREATE OR REPLACE MACRO packed_latent_elements_llama_cpp(model, constants) AS 3 * model.hidden_size
+    + 2 * model.head_max * latent_elements_llama_cpp(model)
+    + greatest(model.query_max + model.head_max * latent_elements_llama_cpp(model),
+        shared_elements_llama_cpp(model, constants));
+
+-- (a result fits below where queries were, as they are and in the latent; keys are read as values, too)
+CREATE OR REPLACE MACRO packed_buffer_bytes_llama_cpp(unpacked_bytes, model, constants) AS CASE
+    WHEN unpacked_bytes = 0 THEN 0
+    WHEN latent_elements_llama_cpp(model) = 0 THEN
+        constants.llama_cpp_micro_batch_tokens * 4 * packed_elements_llama_cpp(unpacked_bytes, model, constants)
+            + unpacked_bytes
+    WHEN unpacked_bytes <= constants.llama_cpp_micro_batch_tokens * 4 * model.query_max THEN
+        constants.llama_cpp_micro_batch_tokens * 4 * attention_elements_llama_cpp(model)
+    ELSE unpacked_bytes
+        + constants.llama_cpp_micro_batch_tokens * 4 * packed_latent_elements_llama_cpp(model, constants)
+END;
 
 -- Logits of a micro-batch, or the widest moment of a layer. Without flash attention the scores of one layer.
 CREATE OR REPLACE MACRO layer_buffer_bytes_llama_cpp(model, scenario, constants) AS greatest(
     constants.llama_cpp_micro_batch_tokens * 4 * block_elements_llama_cpp(model),
-    constants.llama_cpp_micro_batch_tokens * 4 * attention_elements_llama_cpp(model)
-        + unpacked_cache_bytes_llama_cpp(model, scenario, constants))
-    + stream_bytes_llama_cpp(model.engine_graph.layer_streams, model, constants);
+    constants.llama_cpp_micro_batch_tokens * 4 * attention_elements_llama_cpp(model),
+    packed_buffer_bytes_llama_cpp(unpacked_cache_bytes_llama_cpp(model, scenario, constants), model, constants))
+    + stream_bytes_llama_cpp(model.engine_graph.layer_streams, model, constants)
+    + constants.llama_cpp_micro_batch_tokens * 4 * held_inputs_llama_cpp(model);
 
 -- Elements per token beside the scores of one layer.
 CREATE OR REPLACE MACRO beside_scores_llama_cpp(model, constants) AS shared_elements_llama_cpp(model, constants)
+    + held_inputs_llama_cpp(model)
     + iif(latent_elements_llama_cpp(model) > 0, attention_elements_llama_cpp(model),
         greatest(iif(model.is_block_parallel, 6, 4) * model.hidden_size,
             model.query_max + 2 * model.key_max + 3 * model.hidden_size));
+
+-- Numbers in fp32 for each token of a micro-batch and each cell of the context: scores of all heads and a mask (of T5
+-- biases and both added, too, and buckets of the layers of the first GPU, each as often as there are masks).
+CREATE OR REPLACE MACRO bucketed_layers_llama_cpp(model, scenario) AS least(
+    coalesce(nullif(model.cross_layer_count, 0), model.layer_count),
+    ceil((model.layer_count - model.cross_layer_count + 1) / scenario.pipeline_parallel));
+CREATE OR REPLACE MACRO score_elements_llama_cpp(model, scenario) AS CASE
+    WHEN model.attention_form <> 'biased' THEN model.head_max + 1
+    ELSE 3 * model.head_max + 1
+        + iif(scenario.pipeline_parallel = 1, bucketed_layers_llama_cpp(model, scenario), 0)
+END;
 
 -- (masks are fp32 here)
 CREATE OR REPLACE MACRO unfused_buffer_bytes_llama_cpp(model, scenario, constants) AS
     constants.llama_cpp_micro_batch_tokens * 4 * greatest(
         logit_bytes_llama_cpp(model, constants) / (constants.llama_cpp_micro_batch_tokens * 4),
         block_elements_llama_cpp(model),
-        iif(model.attention_form = 'biased', 4, 1) * (model.head_max + 1)
+        score_elements_llama_cpp(model, scenario)
             * context_cells_llama_cpp(scenario, constants) + beside_scores_llama_cpp(model, constants))
     + stream_bytes_llama_cpp(model.engine_graph.unfused_streams, model, constants)
     + 2 * latent_elements_llama_cpp(model) * context_cells_llama_cpp(scenario, constants)
     + iif(scenario.pipeline_parallel > 1,
         constants.llama_cpp_pipeline_copies
-            * (iif(model.attention_form = 'biased', 8, 2) * mask_bytes_llama_cpp(model, scenario, constants)
+            * (2 * (1 + iif(model.attention_form = 'biased', bucketed_layers_llama_cpp(model, scenario), 0))
+                    * mask_bytes_llama_cpp(model, scenario, constants)
                 + handed_bytes_of_llama_cpp(model, scenario, constants)
                 + constants.llama_cpp_micro_batch_tokens * 4 * model.key_max
                     * iif(has_windows(model, 'llama.cpp'), 3, 1)), 0);

@@ -7,12 +7,12 @@
 --            + micro-batch × 4 × (picking_queries × queries + picking_hidden × hidden + picking_elements)
 --   buffer   the larger of given + picking and of the logits
 --   scores   without flash attention instead: cells × micro-batch × (score_head_bytes_each × heads
---            + score_bytes_each)
+--            + score_bytes_each) + micro-batch × 4 × score_queries × queries
 --   several GPUs: four copies of what is given and of what goes from one to the next
 --
--- Units: bytes per GPU. Source: engine_index.csv, fitted to llama.cpp's own account of its buffers
---   (tests/oracle/compute_buffer.csv). Not covered: other micro-batches, layers on the CPU (their weights are brought
---   over: capacity/cpu_split.sql).
+-- Units: bytes per GPU. Source: engine_index.csv, fitted by tests/oracle/fit_index_buffer.py to llama.cpp's own account
+--   of its buffers (tests/oracle/compute_buffer.csv, but for rows that are held back). Not covered: other
+--   micro-batches, layers on the CPU (their weights are brought over: capacity/cpu_split.sql).
 
 CREATE OR REPLACE MACRO has_engine_index(model, scenario) AS coalesce(
     model.engine_index.engine_id = scenario.engine_id
@@ -44,7 +44,7 @@ CREATE OR REPLACE MACRO picking_bytes_llama_cpp(rule, model, scenario, constants
 
 CREATE OR REPLACE MACRO scored_bytes_llama_cpp(rule, model, scenario, constants) AS
     token_cells_llama_cpp(scenario, constants) * (rule.score_head_bytes_each * model.head_max + rule.score_bytes_each)
-    + picking_width_bytes_llama_cpp(rule, model, constants);
+    + constants.llama_cpp_micro_batch_tokens * 4 * rule.score_queries * model.query_max;
 
 CREATE OR REPLACE MACRO indexed_logits_llama_cpp(rule, model, constants) AS constants.llama_cpp_micro_batch_tokens * 4
     * (model.vocab_size + (1 + rule.logit_hidden) * model.hidden_size);
