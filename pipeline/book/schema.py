@@ -29,6 +29,8 @@ ENUMS = {
     "anatomy_grade": ("exact", "matched", "derived", "unknown"),
     "phase_id": ("inference", "pretrain", "full-finetune", "lora", "qlora"),
     "verdict": ("fits", "tight", "multi-gpu", "no"),
+    "outcome": ("ran", "did not run", "refused by default", "ran out at another share"),
+    "judgement": ("right", "false fits", "needless refusal", "not known"),
     "capacity_basis": ("measured", "imputed"),
     "confidence": ("high", "medium", "low"),
     "tensor_class": TENSOR_CLASSES,

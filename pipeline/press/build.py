@@ -28,6 +28,7 @@ from pipeline.press.blocks import Block, Cut
 from pipeline.press.file import DATABASE, declared_columns
 from pipeline.press.formulas import arguments_of
 from pipeline.press.lookup import ORDER, share_footprints
+from pipeline.press.outcomes import fill_outcomes
 from pipeline.press.plans import fill_plans
 from pipeline.press.work import work_of
 
@@ -65,6 +66,7 @@ def build_tables(
             blank.fill(connection, frames)
         with step(progress, "accuracy"):
             fill_accuracy(connection)
+            fill_outcomes(connection)
         share_footprints(connection, progress, packs)
         with step(progress, "plans"):
             fill_plans(connection, packs)

@@ -37,7 +37,15 @@ WORDS = {
 # facts that decide verdicts, errors or which numbers there are, and no number; constants are told by their values
 _NO_NUMBER = {
     *("gpu.csv", "gpu_class.csv", "support.csv", "source.csv", "reading.csv", "phase.csv", "constant.csv"),
-    *("rule_of_thumb.csv", "plan_set.csv", "training_run.csv", "technique.csv", "serving_run.csv", "serving_speed.csv"),
+    *(
+        "rule_of_thumb.csv",
+        "plan_set.csv",
+        "training_run.csv",
+        "technique.csv",
+        "serving_run.csv",
+        "serving_speed.csv",
+        "outcome.csv",
+    ),
 }
 _OF_READERS = ("checkpoint_gap.csv", "correction.csv", "library/")
 _READERS = ("anatomy", "confirm", "hub", "book")

@@ -19,8 +19,8 @@ _SHOWN = 3
 _REFERENCES = ("model_id", "gpu_id", "dtype_id", "phase_id", "engine_id", "optimizer_id", "kv_dtype_id")
 # tables about what others measured or listed: they may name models, formats and phases that the almanac does not have
 _OF_OTHERS = ("measured", "prediction", "accuracy", "rejected", "correction")
-# tables about published runs, listed files and heads for drafts: a crawl of another list may lack their models, and nothing else of theirs
-_OF_OTHER_MODELS = (*_OF_OTHERS, "serving_run", "repository_file", "draft_head")
+# tables about published and reported runs, listed files and heads for drafts: a crawl of another list may lack their models, and nothing else of theirs
+_OF_OTHER_MODELS = (*_OF_OTHERS, "serving_run", "outcome", "repository_file", "draft_head")
 _MATERIALISED = [table for table in PUBLISHED.values() if table.name != "compatibility"]
 
 

@@ -26,7 +26,7 @@ STORAGE_VERSION = "v1.2.0"
 BLOCK_BYTES = 65_536
 INTERNAL = "internal"
 # facts as they were read: the published tables of the same things hold them; and what the build alone asks
-_NOT_KEPT = frozenset(["gpu_fact", "training_run_fact", "serving_run_fact", grid.TABLE, grid.GRID])
+_NOT_KEPT = frozenset(["gpu_fact", "training_run_fact", "serving_run_fact", "outcome_fact", grid.TABLE, grid.GRID])
 _ORDERS = {f"twin_{table}": ORDER for table in ("footprint", "ladder")}
 _HEADER = re.compile(r"CREATE (?:OR REPLACE )?MACRO \w+\s*\(")
 _VIEW = re.compile(r"CREATE (?:OR REPLACE )?VIEW \S+ AS ", re.IGNORECASE)

@@ -27,6 +27,7 @@ AS_READ = {
     "rule_of_thumb": "rule_fact",
     "training_run": "training_run_fact",
     "serving_run": "serving_run_fact",
+    "outcome": "outcome_fact",
 }
 # comments and strings; what a statement makes
 _NO_CODE = re.compile(r"--[^\n]*|'(?:[^']|'')*'")
@@ -45,7 +46,7 @@ def load(
         table = FACTS.get(name) or PUBLISHED[name]
         # gpu is published with its capacity, a rule of thumb with its errors, runs with their shares: the SQL adds them
         create(connection, AS_READ.get(name, name), table, frame)
-    for name in ("footprint", "prediction", "accuracy", *PLANS, *({"work"} - frames.keys())):
+    for name in ("footprint", "prediction", "accuracy", "outcome", *PLANS, *({"work"} - frames.keys())):
         connection.execute(f"CREATE TABLE {name} ({declared_columns(PUBLISHED[name])})")
     connection.execute(f"CREATE TABLE {LAYERS} ({LAYER_COLUMNS})")
     connection.execute(f"CREATE TABLE ladder ({declared_columns(PUBLISHED['footprint'], LADDER)})")

@@ -23,13 +23,14 @@ WORDS = {
     "error_median": ("median error against the measurements of", "share"),
     "error_p95": ("error that 95 % of the measurements stay below, of", "share"),
     "wrong_fits": ("verdicts “fits” that a measurement contradicts, of", "count"),
+    "false_fits": ("verdicts “fits” on runs that people reported not to run, of", "count"),
 }
 
 
 def take(tables: Path, known: Collection[str]) -> Measures:
     """The measures of the tables in a folder; `known` are the models that have a footprint."""
     found: Measures = {"rows": {f.stem: float(_rows(f)) for f in sorted(tables.glob("*.parquet"))}}
-    return found | _coverage(tables, known) | _accuracy(tables)
+    return found | _coverage(tables, known) | _accuracy(tables) | _outcomes(tables)
 
 
 def _rows(file: Path) -> int:
@@ -71,3 +72,10 @@ def _accuracy(tables: Path) -> Measures:
             if row.get("row_count") and row.get(column) is not None:
                 found[measure][kind] = round(abs(float(row[column])), 6)
     return found
+
+
+def _outcomes(tables: Path) -> Measures:
+    file = tables / "outcome.parquet"
+    if not file.exists():  # an older release
+        return {}
+    return {"false_fits": {ALL: float((pl.read_parquet(file)["judgement"] == "false fits").sum())}}

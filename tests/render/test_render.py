@@ -272,6 +272,17 @@ def test_the_page_of_plans_tells_cards_and_hours_and_the_mistake(site):
     assert cells[-3:] == ["1 × minutes", "likely 4 × 18 h", "no: 1,024 × 99 h"]
 
 
+def test_the_accuracy_page_tells_of_reported_runs_and_what_was_said_wrongly_first(site):
+    page = (site / "accuracy" / "index.html").read_text()
+    table = page[page.index('id="reported-table"') :].partition("</table>")[0]
+    assert "3 runs with a known end" in page and "1 fit by our word and did not run" in page
+    assert [table.index(name) for name in ("b-2", "c-3", "a-1")] == sorted(
+        table.index(name) for name in ("b-2", "c-3", "a-1")
+    )
+    assert "vllm 0.30" in table and "18.6" in table and 'href="https://example.org/runs/1"' in table
+    assert "<b>by hand" not in table and "<i>nobody" not in table
+
+
 def test_a_measurement_that_cannot_be_drawn_is_told(site):
     page = html.unescape((site / "accuracy" / "index.html").read_text())
     assert "2 of 4 are left out: 1 are measured as nothing, 0 bytes, 1 are measured in params and not in bytes." in page

@@ -183,6 +183,35 @@ def all_rows():
                 (10**11, 1024, "no", 99.0),
             )
         ],
+        "outcome": [
+            {
+                "outcome_id": name,
+                "outcome": outcome,
+                "model_id": "acme/Alpha-7B-Instruct",
+                "gpu_id": "rtx-4090",
+                "gpu_count": 1,
+                "phase_id": "inference",
+                "program": "vllm",
+                "program_version": "0.30",
+                "dtype_id": "bf16",
+                "context_tokens": 8192,
+                "total_bytes": total,
+                "error_band": 0.05 if total else None,
+                "capacity_bytes": 25_000_000_000,
+                "verdict": verdict,
+                "engine_setting": "--max-num-seqs 1" if verdict else None,
+                "judgement": judgement,
+                "unknown_reason": None if verdict else "<i>nobody</i> read it",
+                "source": "formats",
+                "locator": "https://example.org/runs/1",
+                "note": "<b>by hand</b>",
+            }
+            for name, outcome, total, verdict, judgement in (
+                ("a-1", "ran", 20_000_000_000, "fits", "right"),
+                ("b-2", "did not run", 20_000_000_000, "fits", "false fits"),
+                ("c-3", "ran", None, None, "not known"),
+            )
+        ],
         "serving_run": [
             {
                 "serving_run_id": f"run-{users}",

@@ -96,6 +96,43 @@ def _scenario(p: dict) -> str:
     return " ".join(parts)
 
 
+def reported(book: Book, paths: dict[str, str], phases: dict[str, str]) -> list[dict]:
+    """Runs that people reported, with our verdict on each: what we said wrongly first, then what we do not know."""
+    order = {"false fits": 0, "needless refusal": 1, "not known": 2, "right": 3}
+    cards = {gpu["gpu_id"]: gpu["short"] for gpu in book["gpu"]}
+    rows = [
+        {
+            "model": o["model_id"],
+            "path": paths.get(o["model_id"]),
+            "cards": f"{o['gpu_count']} × {cards.get(o['gpu_id'], o['gpu_id'])}",
+            "program": " ".join(filter(None, (o["program"] or o["engine_id"], o["program_version"]))),
+            "what": ", ".join(
+                filter(
+                    None,
+                    (
+                        phases.get(o["phase_id"], o["phase_id"]),
+                        o["dtype_id"],
+                        f"{words.tokens(o['context_tokens'])} tokens" if o["context_tokens"] else "",
+                        f"cache in {o['kv_dtype_id']}" if o["kv_dtype_id"] else "",
+                    ),
+                )
+            ),
+            "outcome": o["outcome"],
+            "note": o["note"],
+            "verdict": o["verdict"],
+            "setting": o["engine_setting"],
+            "total": o["total_bytes"],
+            "capacity": o["capacity_bytes"],
+            "reason": o["unknown_reason"],
+            "judgement": o["judgement"],
+            "address": address_of(o["locator"]),
+            "id": o["outcome_id"],
+        }
+        for o in book["outcome"]
+    ]
+    return sorted(rows, key=lambda r: (order[r["judgement"]], r["id"]))
+
+
 def reasons(book: Book) -> list[tuple[str, int]]:
     """Why measurements are not compared, the commonest first."""
     tally: dict[str, int] = {}

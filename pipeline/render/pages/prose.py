@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from itertools import groupby
 from pathlib import Path
 from urllib.parse import quote
@@ -147,6 +148,8 @@ class Prose:
             said=errors.in_words(found, self.pages.phases, {r["metric"] for r in rows if r.get("verdict_count")}),
             phases=self.pages.phases,
             reasons=errors.reasons(self.book),
+            reported=(told := errors.reported(self.book, self.pages.paths, self.pages.phases)),
+            judged=Counter(r["judgement"] for r in told),
         )
 
     def slot_coverage(self, _argument) -> str:
