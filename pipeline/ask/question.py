@@ -26,6 +26,12 @@ _UNITS = {
 }
 _AMOUNT = re.compile(r"(?i)\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?b)\s*")
 _PROGRAM = re.compile(r"(.+?)(?:\s*==\s*|\s*@\s*|\s+)[vbVB]?(\d[\w.]*)")
+_BITS = re.compile(r"(?i)[\s-][2-8][\s-]?bits?\s*$")
+# what people mean by so many bits alone in programs that do not run the mix of llama.cpp which they are told in
+_SAME_BITS = {
+    "gguf-q4_k_m": ("awq-int4", "mlx-4bit", "nf4"),
+    "gguf-q8_0": ("fp8", "mlx-8bit", "int8"),
+}
 INFERENCE = "inference"
 
 
@@ -162,6 +168,7 @@ class Model:
     more_bytes: int | None = None  # what it may hold beyond the format, at most
     more_share: float = 0.0  # the same, of the weights that are counted
     more_note: str = ""  # what is to know of that
+    says_bits_alone: bool = False  # whether its name says how many bits, and nothing of a format
 
 
 _SHOWN_BYTES = 2**30 // 20  # less is 0.0 GiB
@@ -210,16 +217,23 @@ def model_of(almanac: Almanac, asked: str) -> Model:
             f"{by_file(almanac, row['model_id'])}"
         )
     by = "name"
+    is_itself = row["model_id"].lower() == asked.strip().lower()
+    if is_itself and named["dtype_id"] is None and _BITS.search(asked):  # (its files say more than its name)
+        named = named | {"dtype_named": None, "note": None}
     if not named["dtype_named"] and is_packed_copy(almanac, row):
         by, named = "files", named | {"dtype_id": row["stored_format"], "dtype_named": row["stored_format"]}
     beyond = named.get("beyond_bytes")  # (a file from before there was such a column)
-    is_itself = row["model_id"].lower() == asked.strip().lower()
     return Model(
         row["model_id"], visible(row["model_id"]), row, named["dtype_id"], _taken(asked, row["model_id"], named, by),
         named["dtype_named"], named["note"] or "", is_itself=is_itself,
         beyond_bytes=beyond or 0, is_own_mix=beyond is not None, tag=named.get("ollama_tag") or "",
-        held_otherwise=otherwise, **({} if is_itself else _unread(almanac, row, named)),
+        held_otherwise=otherwise, says_bits_alone=bool(_BITS.search(asked)) and _is_mix(named["dtype_id"]),
+        **({} if is_itself else _unread(almanac, row, named)),
     )  # fmt: skip
+
+
+def _is_mix(dtype_id: str | None) -> bool:
+    return (dtype_id or "").startswith("gguf-")
 
 
 def _why(row: Row) -> str:
@@ -353,6 +367,8 @@ def kv_dtype_of(almanac: Almanac, asked: str) -> str:
 def in_its_format(almanac: Almanac, model: Model, use: Use) -> tuple[Model, Use]:
     """The format that a model's name speaks of, where no other is asked for: of a training only what QLoRA trains over. A program that is named
     and runs that format on no card is asked for the formats that it runs, and the model's note says so."""
+    if model.says_bits_alone and use.dtype_id is None:
+        model = _in_bits_of_program(almanac, model, use)
     if model.dtype_id is None and model.dtype_named and use.dtype_id is None and not use.is_training:
         return _in_mix_above(almanac, model, use)
     if model.held_otherwise and not use.is_training and use.dtype_id in (None, model.dtype_id):
@@ -373,6 +389,20 @@ def in_its_format(almanac: Almanac, model: Model, use: Use) -> tuple[Model, Use]
         )
         return replace(model, note=" ".join(filter(None, (model.note, said)))), use
     return model, replace(use, dtype_id=model.dtype_id)
+
+
+def _in_bits_of_program(almanac: Almanac, model: Model, use: Use) -> Model:
+    """Of a name that says bits alone: the format of as many that the program runs, or that a training is over."""
+    same = _SAME_BITS.get(str(model.dtype_id), ())
+    if use.is_training:
+        meant = next((one for one in same if one in ("nf4", "int8")), None) if use.phase_id == "qlora" else None
+    elif use.engine_id is None or _runs(almanac, use.engine_id, str(model.dtype_id)):
+        return model
+    else:
+        meant = next((one for one in same if _runs(almanac, str(use.engine_id), one)), None)
+    if meant is None:
+        return model
+    return replace(model, dtype_id=meant, dtype_named=meant, note=model.note.replace(str(model.dtype_id), meant))
 
 
 def _check_base(almanac: Almanac, model: Model, use: Use) -> None:

@@ -13,9 +13,10 @@ from pipeline.base.bounds import in_words, visible
 
 from .almanac import Almanac
 from .problems import Wrong
-from .sentence_words import Said, all_said, is_between, is_counted
+from .sentence_words import BITS, Said, all_said, is_between, is_counted
 
 _PASTED = re.compile(r"(?i)(ollama run \S+)(?: (.+))?")  # a tag follows, and nothing else is of the name
+_BITS = "bits"  # no option: what is said of a name
 _LONGEST_NAME, _LONGEST = 10, 60  # words of a name, and of a question
 _SAYS = "is no card, program, format, phase, context, number of users or other option"
 _OF_RUNS = "SELECT known.name, r.model_id, r.dtype_id, r.dtype_named FROM (SELECT unnest($names) AS name) AS known, LATERAL (FROM repository_of(known.name)) AS r"
@@ -42,6 +43,9 @@ def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespa
         told, not_told = all_said(almanac, around, alone)
         found += told
         unheard += not_told
+    for bits in (said.value for said in found if said.option == _BITS):  # of which format, its program says
+        name = f"{name} {bits}"
+    found = [said for said in found if said.option != _BITS]
     if unheard and not pasted and _models(almanac, [asked.model]):
         return asked, ""  # (a word of its name that changes nothing: instruct)
     if unheard:
@@ -148,7 +152,9 @@ def _needed(almanac: Almanac, words: Sequence[str]) -> int:
 
 
 def _format_of(name: str, almanac: Almanac, word: str) -> Said | None:
-    """The format that a word behind a model's name says, as the name of a repository would: q4, awq."""
+    """The format that a word behind a model's name says, as the name of a repository would: q4, awq; or its bits alone."""
+    if BITS.fullmatch(word):
+        return Said(_BITS, word)
     for row in almanac.rows(_OF_RUNS, {"names": [f"{name} {word}"]}):
         if row["dtype_id"] and row["dtype_named"]:
             return Said("format", row["dtype_id"], f"--format {row['dtype_id']}")

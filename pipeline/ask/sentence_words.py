@@ -29,6 +29,7 @@ _CONTEXT_SAID = re.compile(r"(?i)context|ctx|tokens|\d[km]\b")
 _USERS = re.compile(
     r"(?i)(\d{1,7}) (?:concurrent )?(?:users?|people|requests|sequences)|batch(?: size)?(?: of)? (\d{1,7})"
 )
+BITS = re.compile(r"(?i)[2-8][ -]?bits?")
 _VERSION = re.compile(r"(?i)v?\d+(\.\d+)+\w*|b\d+")
 _CACHE = re.compile(r"(?i)kv(?: cache)?(?: in)? (\S+)|(\S+) kv(?: cache)?")
 # an option whose value is a number, and how people say it
