@@ -148,6 +148,7 @@ def fits(almanac: Almanac, said: Said) -> Answer:
     status = answers.STATUS[answer["verdict"]]
     if question.is_left(model, use):  # a Yes is of other files than the one that was named
         answer["not_in"], status = model.dtype_id, answers.STATUS[None]
+        answer["not_in_reason"] = model.left_reason
         answer["commands"] = []  # (they load other files)
     elif model.is_above and answer["verdict"] is not None:
         answer["not_in"], answer["told_in"], status = model.dtype_named, use.dtype_id, answers.STATUS[None]

@@ -10,6 +10,7 @@ from pipeline.base.bounds import in_words, visible
 from pipeline.book.commands import SAME_WEIGHTS, UNPACKED
 
 from .almanac import Almanac, Row
+from .near import unknown as unknown_name
 from .problems import Unknown, Wrong
 from .repositories import by_file, is_packed_copy, is_pipeline, known_as_draft, known_beside
 
@@ -168,6 +169,7 @@ class Model:
     more_bytes: int | None = None  # what it may hold beyond the format, at most
     more_share: float = 0.0  # the same, of the weights that are counted
     more_note: str = ""  # what is to know of that
+    left_reason: str = ""  # of a format that the program that is asked runs on no card that is known: what is known of that
     says_bits_alone: bool = False  # whether its name says how many bits, and nothing of a format
 
 
@@ -204,9 +206,8 @@ def model_of(almanac: Almanac, asked: str) -> Model:
         base = almanac.rows("FROM model WHERE model_id = $id AND anatomy_grade <> 'unknown'", {"id": named["model_id"]})
         rows = base or rows
     if not rows:
-        near = almanac.value("SELECT nearest_models($asked)", {"asked": asked})
         raise Wrong(
-            f"{in_words(asked)} is not in this almanac. Near it: {near}. One that it does not hold is answered from its config.json: "
+            f"{unknown_name(almanac, asked)}. One that it does not hold is answered from its config.json: "
             "vram-almanac fits path/to/config.json"
         )
     (row,) = rows
@@ -383,11 +384,9 @@ def in_its_format(almanac: Almanac, model: Model, use: Use) -> tuple[Model, Use]
         return model, use
     if use.engine_id is not None and not use.is_training and not _runs(almanac, use.engine_id, model.dtype_id):
         name = almanac.value("SELECT any_value(name) FROM program WHERE program_id = $id", {"id": use.program})
-        said = (
-            f"Whether {name} runs {model.dtype_id}, and what it holds then, is not described here: told are the formats of the original that it "
-            "runs."
-        )
-        return replace(model, note=" ".join(filter(None, (model.note, said)))), use
+        known = _why_not_run(almanac, use.engine_id, model.dtype_id)
+        said = known or f"whether {name} runs {model.dtype_id}, and what it holds then, is not described here"
+        return replace(model, left_reason=said), use
     return model, replace(use, dtype_id=model.dtype_id)
 
 
@@ -450,6 +449,15 @@ def _runs(almanac: Almanac, engine_id: str, dtype_id: str) -> bool:
     """Whether an engine is known to run a format on any card."""
     query = "SELECT bool_or(runs) FROM runs_on WHERE engine_id = $engine AND dtype_id = $dtype AND phase_id = $phase"
     return bool(almanac.value(query, {"engine": engine_id, "dtype": dtype_id, "phase": INFERENCE}))
+
+
+def _why_not_run(almanac: Almanac, engine_id: str, dtype_id: str) -> str | None:
+    """What sources say of an engine with a format that it is known to run on no card."""
+    query = (
+        "SELECT mode(how ORDER BY gpu_id) FROM runs_on "
+        "WHERE engine_id = $engine AND dtype_id = $dtype AND phase_id = $phase AND runs IS NULL"
+    )
+    return almanac.value(query, {"engine": engine_id, "dtype": dtype_id, "phase": INFERENCE})
 
 
 def check_use(model: Model, use: Use) -> None:

@@ -35,7 +35,7 @@ def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespa
     else:
         start, count = _named(almanac, words)
         if not count:
-            return asked, ""
+            return _without_options(almanac, asked, words), ""
     name = " ".join(words[start : start + count])
     alone = partial(_format_of, name)
     found, unheard = [], []
@@ -56,6 +56,16 @@ def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespa
     told, sentence = _with_options(asked, asked.model, name, found)
     told.model = name
     return told, sentence
+
+
+def _without_options(almanac: Almanac, asked: argparse.Namespace, words: Sequence[str]) -> argparse.Namespace:
+    """What was asked, with the words alone that say nothing else: of a name that nobody knows."""
+    found, unheard = all_said(almanac, words)
+    if not (found and unheard):
+        return asked
+    told = argparse.Namespace(**vars(asked))
+    told.model = " ".join(unheard)
+    return told
 
 
 def of_card(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespace, str]:

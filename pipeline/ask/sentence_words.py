@@ -85,7 +85,7 @@ def all_said(
         for count in range(min(LONGEST, len(words) - at), 0, -1):
             text = _bare(" ".join(words[at : at + count]))
             heard = said(almanac, text) or (
-                also(almanac, text) if also and count == 1 and not is_between(text) else None
+                also(almanac, text) if also and (count == 1 or BITS.fullmatch(text)) and not is_between(text) else None
             )
             if text and heard:
                 found.append(heard)
