@@ -16,7 +16,7 @@ def unknown(almanac: Almanac, asked: str) -> str:
     near = almanac.value("SELECT nearest_models($asked)", {"asked": asked})
     said = f"{in_words(asked)} is not in this almanac."
     family, size = _parts(asked)
-    kin = [name for name in near.split(", ") if size and _parts(name)[0] == family]
+    kin = [name for name in near.split(", ") if family and _parts(name)[0] == family]
     same = [name for name in kin if _parts(name)[1] == size]
     if same:
         shown = ", ".join(map(visible, same))

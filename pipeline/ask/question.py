@@ -169,7 +169,9 @@ class Model:
     more_bytes: int | None = None  # what it may hold beyond the format, at most
     more_share: float = 0.0  # the same, of the weights that are counted
     more_note: str = ""  # what is to know of that
-    left_reason: str = ""  # of a format that the program that is asked runs on no card that is known: what is known of that
+    left_reason: str = (
+        ""  # of a format that the program that is asked runs on no card that is known: what is known of that
+    )
     says_bits_alone: bool = False  # whether its name says how many bits, and nothing of a format
 
 
@@ -298,7 +300,7 @@ def _taken(asked: str, model_id: str, named: dict[str, Any], by: str = "name") -
         parts.append(f"{parts.pop() if parts else f'By its {by} it is'} in {shown if is_own else named['dtype_id']}")
         if is_own and (beyond or 0) < _SHOWN_BYTES:
             parts.append(f"its file is no larger than {named['dtype_id']}, in which it is counted")
-        elif is_own or beyond:
+        elif is_own or (beyond or 0) >= _SHOWN_BYTES:
             parts.append(
                 f"its file holds up to {(beyond or 0) / 2**30:.1f} GiB more than {named['dtype_id']}, which these figures have on top: an upper bound"
             )
