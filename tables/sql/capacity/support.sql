@@ -17,7 +17,7 @@ CREATE OR REPLACE MACRO names_one(words, word) AS
     words IS NULL OR list_bool_or(list_transform(string_split(words, ' '), lambda pattern: word GLOB pattern));
 
 -- a format, and the type of a model that runs on fewer cards in it
-CREATE OR REPLACE MACRO running_word(dtype_id, model_type) AS dtype_id || coalesce(' of ' || model_type, '');
+CREATE OR REPLACE MACRO running_word(dtype_id, model_type) AS dtype_id || coalesce('/' || model_type, '');
 
 CREATE OR REPLACE TABLE runs_on AS
 WITH asked AS (
