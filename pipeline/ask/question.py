@@ -471,6 +471,16 @@ def check_use(model: Model, use: Use) -> None:
         )
 
 
+def check_draft(draft: Model) -> None:
+    """Raises Unknown for a draft that nobody here has read and that may hold more than its format, which is not counted of a draft."""
+    held = max(draft.more_bytes or 0, draft.beyond_bytes)
+    if held > _SHOWN_BYTES:
+        raise Unknown(
+            f"Not known: the draft's files may hold up to {held / 2**30:.1f} GiB more than {draft.shown} in {draft.dtype_id}, which is not counted "
+            f"here. In that format it is: --draft {draft.shown}"
+        )
+
+
 def check_file(model: Model, use: Use) -> None:
     """Raises Unknown for a file that holds more than its format, or may, where that is counted of one model on like cards alone."""
     if model.more_bytes and is_unread(model, use):

@@ -44,7 +44,9 @@ class Support:
             if said not in told:
                 why = rules.card_reason(row)
                 told[said] = None if why is None else Refusal(row["runs"] is False, book.plainly(why))
-            self._rows[row["engine_id"], row["running_id"], row["phase_id"], row["attention"]][row["gpu_id"]] = told[said]
+            self._rows[row["engine_id"], row["running_id"], row["phase_id"], row["attention"]][row["gpu_id"]] = told[
+                said
+            ]
 
     def format(self, scenario: Scenario, model: int) -> str | None:
         """The format that a model's weights run in, as rows of `runs_on` name it: with its type where it runs on fewer cards (running_format)."""
