@@ -19,7 +19,7 @@ from .sentence_words import BITS, LENDER, Said, all_said, is_between, is_counted
 
 _PASTED = re.compile(r"(?i)(ollama run \S+)(?: (.+))?")  # a tag follows, and nothing else is of the name
 _SIZE = re.compile(r"(?i)\d+(?:\.\d+)?[bm]")
-_NUMBER = re.compile(r"\d")
+_NUMBER = re.compile(r"(?i)v?\d+(\.\d+)*[bm]?")
 # what people want, by the word of the list of wishes
 _WISHES = {
     "coding": "code",
@@ -69,7 +69,7 @@ def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespa
     if unheard:
         _check_format(almanac, name, unheard)
         _check_card(almanac, words, unheard)
-    if unheard and _NUMBER.search(unheard[0]):  # (what is typed of a name: wan 2.2)
+    if unheard and _NUMBER.fullmatch(unheard[0]):  # (what is typed of a name: wan 2.2)
         raise Wrong(unknown_name(almanac, " ".join([name, *unheard])))
     if unheard:
         near = almanac.value("SELECT nearest_models($asked)", {"asked": asked.model})
