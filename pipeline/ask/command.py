@@ -112,6 +112,12 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
                 question.check_file(model, use)
         said = Said(asked, model, use, page, is_config, adapter, is_unlike)
         answer, status = asked_for(asked, is_unlike=is_unlike)(almanac, said)
+        if model is not None and not is_config and model.note and "taken" not in answer:
+            trained = (
+                f"What is trained is {model.shown}, not its packed files." if use.is_training and model.dtype_id else ""
+            )
+            answer["taken"] = " ".join(filter(None, (model.note, trained)))
+            page.say(answer["taken"])
         if heard:
             answer["heard"] = heard
             page.say(heard)
@@ -149,8 +155,13 @@ def _receipt(asked: argparse.Namespace, page: Any) -> tuple[dict[str, Any], int,
         use = use_of(almanac, asked, None, model)
         count = card_of(almanac, asked.gpu).count if asked.gpu else 1
         answer = receipt.compared(almanac, model, use, found, count)
+        # (of a repository that nobody here has read the log says what it holds, and the figures are those of its base)
+        unread = f"Compared are figures of {model.shown}, packed as most are." if model.more_note else ""
+        answer["taken"] = " ".join(filter(None, (model.note, unread))) or None
         columns = [row["column_name"] for row in almanac.rows("SELECT column_name FROM (DESCRIBE measured)")]
         answer["csv"] = receipt.as_csv(answer["measured"], columns)
         words.receipt(answer, page)
+        if answer["taken"]:
+            page.say(answer["taken"])
         _end(answer, FITS, almanac, page)
     return answer, FITS, page

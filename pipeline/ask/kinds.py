@@ -77,13 +77,16 @@ def what(almanac: Almanac, said: Said) -> Answer:
 
 
 def drafted(almanac: Almanac, said: Said) -> Answer:
-    from . import answers, contexts, drafts, several, words
+    from . import answers, contexts, drafts, question, several, words
 
     if said.is_config or said.adapter or said.use.is_training or said.asked.free or said.is_unlike:
         raise Wrong("--draft is asked of models of the almanac on cards of one kind: without --phase and --free")
     card = _listed(almanac, said, "--draft")
     use = contexts.with_own(almanac, said.model, said.use, [card])
-    answer = several.drafted(almanac, said.model, drafts.draft_of(almanac, said.asked.draft), card, use)
+    draft = drafts.draft_of(almanac, said.asked.draft)
+    if draft is not None and not drafts.is_head(draft):
+        question.check_draft(draft)
+    answer = several.drafted(almanac, said.model, draft, card, use)
     words.drafted(answer, said.page)
     return answer, answers.STATUS[answer["verdict"]]
 
@@ -148,6 +151,7 @@ def fits(almanac: Almanac, said: Said) -> Answer:
     status = answers.STATUS[answer["verdict"]]
     if question.is_left(model, use):  # a Yes is of other files than the one that was named
         answer["not_in"], status = model.dtype_id, answers.STATUS[None]
+        answer["not_in_reason"] = model.left_reason
         answer["commands"] = []  # (they load other files)
     elif model.is_above and answer["verdict"] is not None:
         answer["not_in"], answer["told_in"], status = model.dtype_named, use.dtype_id, answers.STATUS[None]

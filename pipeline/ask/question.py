@@ -10,6 +10,7 @@ from pipeline.base.bounds import in_words, visible
 from pipeline.book.commands import SAME_WEIGHTS, UNPACKED
 
 from .almanac import Almanac, Row
+from .near import unknown as unknown_name
 from .problems import Unknown, Wrong
 from .repositories import by_file, is_packed_copy, is_pipeline, known_as_draft, known_beside
 
@@ -26,6 +27,12 @@ _UNITS = {
 }
 _AMOUNT = re.compile(r"(?i)\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?b)\s*")
 _PROGRAM = re.compile(r"(.+?)(?:\s*==\s*|\s*@\s*|\s+)[vbVB]?(\d[\w.]*)")
+_BITS = re.compile(r"(?i)[\s-][2-8][\s-]?bits?\s*$")
+# what people mean by so many bits alone in programs that do not run the mix of llama.cpp which they are told in
+_SAME_BITS = {
+    "gguf-q4_k_m": ("awq-int4", "mlx-4bit", "nf4"),
+    "gguf-q8_0": ("fp8", "mlx-8bit", "int8"),
+}
 INFERENCE = "inference"
 
 
@@ -163,6 +170,10 @@ class Model:
     more_bytes: int | None = None  # what it may hold beyond the format, at most
     more_share: float = 0.0  # the same, of the weights that are counted
     more_note: str = ""  # what is to know of that
+    left_reason: str = (
+        ""  # of a format that the program that is asked runs on no card that is known: what is known of that
+    )
+    says_bits_alone: bool = False  # whether its name says how many bits, and nothing of a format
 
 
 _SHOWN_BYTES = 2**30 // 20  # less is 0.0 GiB
@@ -198,9 +209,8 @@ def model_of(almanac: Almanac, asked: str) -> Model:
         base = almanac.rows("FROM model WHERE model_id = $id AND anatomy_grade <> 'unknown'", {"id": named["model_id"]})
         rows = base or rows
     if not rows:
-        near = almanac.value("SELECT nearest_models($asked)", {"asked": asked})
         raise Wrong(
-            f"{in_words(asked)} is not in this almanac. Near it: {near}. One that it does not hold is answered from its config.json: "
+            f"{unknown_name(almanac, asked)}. One that it does not hold is answered from its config.json: "
             "vram-almanac fits path/to/config.json"
         )
     (row,) = rows
@@ -211,16 +221,23 @@ def model_of(almanac: Almanac, asked: str) -> Model:
             f"{by_file(almanac, row['model_id'])}"
         )
     by = "name"
+    is_itself = row["model_id"].lower() == asked.strip().lower()
+    if is_itself and named["dtype_id"] is None and _BITS.search(asked):  # (its files say more than its name)
+        named = named | {"dtype_named": None, "note": None}
     if not named["dtype_named"] and is_packed_copy(almanac, row):
         by, named = "files", named | {"dtype_id": row["stored_format"], "dtype_named": row["stored_format"]}
     beyond = named.get("beyond_bytes")  # (a file from before there was such a column)
-    is_itself = row["model_id"].lower() == asked.strip().lower()
     return Model(
         row["model_id"], visible(row["model_id"]), row, named["dtype_id"], _taken(asked, row["model_id"], named, by),
         named["dtype_named"], named["note"] or "", is_itself=is_itself,
         beyond_bytes=beyond or 0, is_own_mix=beyond is not None, tag=named.get("ollama_tag") or "",
-        held_otherwise=otherwise, **({} if is_itself else _unread(almanac, row, named)),
+        held_otherwise=otherwise, says_bits_alone=bool(_BITS.search(asked)) and _is_mix(named["dtype_id"]),
+        **({} if is_itself else _unread(almanac, row, named)),
     )  # fmt: skip
+
+
+def _is_mix(dtype_id: str | None) -> bool:
+    return (dtype_id or "").startswith("gguf-")
 
 
 def _why(row: Row) -> str:
@@ -284,7 +301,7 @@ def _taken(asked: str, model_id: str, named: dict[str, Any], by: str = "name") -
         parts.append(f"{parts.pop() if parts else f'By its {by} it is'} in {shown if is_own else named['dtype_id']}")
         if is_own and (beyond or 0) < _SHOWN_BYTES:
             parts.append(f"its file is no larger than {named['dtype_id']}, in which it is counted")
-        elif is_own or beyond:
+        elif is_own or (beyond or 0) >= _SHOWN_BYTES:
             parts.append(
                 f"its file holds up to {(beyond or 0) / 2**30:.1f} GiB more than {named['dtype_id']}, which these figures have on top: an upper bound"
             )
@@ -354,6 +371,8 @@ def kv_dtype_of(almanac: Almanac, asked: str) -> str:
 def in_its_format(almanac: Almanac, model: Model, use: Use) -> tuple[Model, Use]:
     """The format that a model's name speaks of, where no other is asked for: of a training only what QLoRA trains over. A program that is named
     and runs that format on no card is asked for the formats that it runs, and the model's note says so."""
+    if model.says_bits_alone and use.dtype_id is None:
+        model = _in_bits_of_program(almanac, model, use)
     if model.dtype_id is None and model.dtype_named and use.dtype_id is None and not use.is_training:
         return _in_mix_above(almanac, model, use)
     if model.held_otherwise and not use.is_training and use.dtype_id in (None, model.dtype_id):
@@ -368,12 +387,24 @@ def in_its_format(almanac: Almanac, model: Model, use: Use) -> tuple[Model, Use]
         return model, use
     if use.engine_id is not None and not use.is_training and not _runs(almanac, use.engine_id, model.dtype_id):
         name = almanac.value("SELECT any_value(name) FROM program WHERE program_id = $id", {"id": use.program})
-        said = (
-            f"Whether {name} runs {model.dtype_id}, and what it holds then, is not described here: told are the formats of the original that it "
-            "runs."
-        )
-        return replace(model, note=" ".join(filter(None, (model.note, said)))), use
+        known = _why_not_run(almanac, use.engine_id, model.dtype_id)
+        said = known or f"whether {name} runs {model.dtype_id}, and what it holds then, is not described here"
+        return replace(model, left_reason=said), use
     return model, replace(use, dtype_id=model.dtype_id)
+
+
+def _in_bits_of_program(almanac: Almanac, model: Model, use: Use) -> Model:
+    """Of a name that says bits alone: the format of as many that the program runs, or that a training is over."""
+    same = _SAME_BITS.get(str(model.dtype_id), ())
+    if use.is_training:
+        meant = next((one for one in same if one in ("nf4", "int8")), None) if use.phase_id == "qlora" else None
+    elif use.engine_id is None or _runs(almanac, use.engine_id, str(model.dtype_id)):
+        return model
+    else:
+        meant = next((one for one in same if _runs(almanac, str(use.engine_id), one)), None)
+    if meant is None:
+        return model
+    return replace(model, dtype_id=meant, dtype_named=meant, note=model.note.replace(str(model.dtype_id), meant))
 
 
 def _check_base(almanac: Almanac, model: Model, use: Use) -> None:
@@ -423,12 +454,31 @@ def _runs(almanac: Almanac, engine_id: str, dtype_id: str) -> bool:
     return bool(almanac.value(query, {"engine": engine_id, "dtype": dtype_id, "phase": INFERENCE}))
 
 
+def _why_not_run(almanac: Almanac, engine_id: str, dtype_id: str) -> str | None:
+    """What sources say of an engine with a format that it is known to run on no card."""
+    query = (
+        "SELECT mode(how ORDER BY gpu_id) FROM runs_on "
+        "WHERE engine_id = $engine AND dtype_id = $dtype AND phase_id = $phase AND runs IS NULL"
+    )
+    return almanac.value(query, {"engine": engine_id, "dtype": dtype_id, "phase": INFERENCE})
+
+
 def check_use(model: Model, use: Use) -> None:
     """Raises Wrong for a context that the model does not read."""
     most = model.row["max_context_tokens"]
     if use.context_tokens is not None and most is not None and use.context_tokens > most:
         raise Wrong(
             f"{model.shown} reads {most:,} tokens at most; --context {use.context_tokens} is beyond that (--context {most} is all of it)"
+        )
+
+
+def check_draft(draft: Model) -> None:
+    """Raises Unknown for a draft that nobody here has read and that may hold more than its format, which is not counted of a draft."""
+    held = max(draft.more_bytes or 0, draft.beyond_bytes)
+    if held > _SHOWN_BYTES:
+        raise Unknown(
+            f"Not known: the draft's files may hold up to {held / 2**30:.1f} GiB more than {draft.shown} in {draft.dtype_id}, which is not counted "
+            f"here. In that format it is: --draft {draft.shown}"
         )
 
 

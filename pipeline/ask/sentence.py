@@ -11,13 +11,31 @@ from functools import partial
 
 from pipeline.base.bounds import in_words, visible
 
+from . import card_names
 from .almanac import Almanac
+from .near import unknown as unknown_name
 from .problems import Wrong
-from .sentence_words import Said, all_said, is_between, is_counted
+from .sentence_words import BITS, LENDER, Said, all_said, is_between, is_counted, spaced
 
 _PASTED = re.compile(r"(?i)(ollama run \S+)(?: (.+))?")  # a tag follows, and nothing else is of the name
+_SIZE = re.compile(r"(?i)\d+(?:\.\d+)?[bm]")
+_NUMBER = re.compile(r"(?i)v?\d+(\.\d+)*[bm]?")
+# what people want, by the word of the list of wishes
+_WISHES = {
+    "coding": "code",
+    "programming": "code",
+    "chatting": "chat",
+    "roleplay": "chat",
+    "images": "vision",
+    "embeddings": "embed",
+}
+_BITS = "bits"  # no option: what is said of a name
 _LONGEST_NAME, _LONGEST = 10, 60  # words of a name, and of a question
 _SAYS = "is no card, program, format, phase, context, number of users or other option"
+_CARD = re.compile(
+    r"(?i)\b(?:geforce |gtx |rtx |rx |radeon |quadro |tesla |arc |instinct |mi(?=\d))+\w+(?: (?:ti|super|xtx?|laptop))*"
+)
+_NOTED = "SELECT known.name, r.dtype_id, r.dtype_named, r.note FROM (SELECT unnest($names) AS name) AS known, LATERAL (FROM repository_of(known.name)) AS r"
 _OF_RUNS = "SELECT known.name, r.model_id, r.dtype_id, r.dtype_named FROM (SELECT unnest($names) AS name) AS known, LATERAL (FROM repository_of(known.name)) AS r"
 
 
@@ -26,7 +44,7 @@ def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespa
 
     Raises Wrong for a word that says nothing, and for what is said twice.
     """
-    words = asked.model.split()
+    words = (spaced(asked.model).split() or asked.model.split()) if asked.model else []
     if pasted := _PASTED.fullmatch(" ".join(words)):
         words, start, count = [pasted[1], *(pasted[2] or "").split()], 0, 1
     elif not 2 <= len(words) <= _LONGEST:
@@ -34,7 +52,7 @@ def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespa
     else:
         start, count = _named(almanac, words)
         if not count:
-            return asked, ""
+            return _without_options(almanac, asked, words), ""
     name = " ".join(words[start : start + count])
     alone = partial(_format_of, name)
     found, unheard = [], []
@@ -42,8 +60,17 @@ def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespa
         told, not_told = all_said(almanac, around, alone)
         found += told
         unheard += not_told
+    for bits in (said.value for said in found if said.option == _BITS):  # of which format, its program says
+        name = f"{name} {bits}"
+    found = [said for said in found if said.option != _BITS]
+    name, unheard = _with_size(almanac, name, unheard)
     if unheard and not pasted and _models(almanac, [asked.model]):
         return asked, ""  # (a word of its name that changes nothing: instruct)
+    if unheard:
+        _check_format(almanac, name, unheard)
+        _check_card(almanac, words, unheard)
+    if unheard and _NUMBER.fullmatch(unheard[0]):  # (what is typed of a name: wan 2.2)
+        raise Wrong(unknown_name(almanac, " ".join([name, *unheard])))
     if unheard:
         near = almanac.value("SELECT nearest_models($asked)", {"asked": asked.model})
         raise Wrong(
@@ -52,6 +79,16 @@ def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespa
     told, sentence = _with_options(asked, asked.model, name, found)
     told.model = name
     return told, sentence
+
+
+def _without_options(almanac: Almanac, asked: argparse.Namespace, words: Sequence[str]) -> argparse.Namespace:
+    """What was asked, with the words alone that say nothing else: of a name that nobody knows."""
+    found, unheard = all_said(almanac, words)
+    if not (found and unheard):
+        return asked
+    told = argparse.Namespace(**vars(asked))
+    told.model = " ".join(unheard)
+    return told
 
 
 def of_card(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespace, str]:
@@ -66,14 +103,15 @@ def of_card(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Names
     wished = {wish.name for wish in wishes()}
     found, unheard = all_said(
         almanac,
-        asked.words.split(),
-        lambda _, word: Said("wish", word.lower(), f"--for {word.lower()}") if word.lower() in wished else None,
+        spaced(asked.words).split() or asked.words.split(),
+        lambda _, word: _wish(word, wished),
     )
     if _models(almanac, unheard):
         raise Wrong(
             f"{in_words(unheard[0])} names a model, which is asked by fits: vram-almanac fits {visible(asked.words)}"
         )
     if unheard:
+        _check_card(almanac, asked.words.split(), unheard)
         raise Wrong(
             f"{in_words(unheard[0])} {_SAYS}. What fits a card is asked by the card: vram-almanac what 3060 12gb"
         )
@@ -85,12 +123,21 @@ def of_card(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Names
     return _with_options(asked, asked.words, "what fits", found)
 
 
+def _wish(word: str, wished: set[str]) -> Said | None:
+    meant = _WISHES.get(word.lower(), word.lower())
+    return Said("wish", meant, f"--for {meant}") if meant in wished else None
+
+
 def _with_options(
     asked: argparse.Namespace, whole: str, name: str, found: Sequence[Said]
 ) -> tuple[argparse.Namespace, str]:
     """The options that words say, set; and the sentence that says so."""
     told = argparse.Namespace(**vars(asked))
     flags: list[str] = []
+    lenders = [said.value for said in found if said.option == LENDER]
+    found = [said for said in found if said.option != LENDER]
+    if lenders and not asked.gpu and not any(said.option == "gpu" for said in found):
+        raise Wrong(f"{in_words(lenders[0])} has several cards, and which one is not said: t4, a100, h100 …")
     for said in found:
         if said.note:
             continue
@@ -143,12 +190,41 @@ def _needed(almanac: Almanac, words: Sequence[str]) -> int:
     # (qwen3 alone is a tag of Ollama, which may be what qwen3 8b q4 is: what lies between says it is not the same name)
     others = [count for count, name in enumerate(asked, 1) if found[name] != found[asked[-1]]]
     count = max(others, default=0) + 1
-    own = set(re.split(r"[^\w.]+|_", (found[asked[-1]][0] or "").lower()))
-    return max(count, *(at for at, word in enumerate(words, 1) if word.lower() in own), 1)
+    model = (found[asked[-1]][0] or "").lower()
+    own, letters = set(re.split(r"[^\w.]+|_", model)), re.sub(r"[^a-z0-9]", "", model)
+    # (its name may have no blank where it was said with one: hunyuan video)
+    said = {at: re.sub(r"[^a-z0-9]", "", name.lower()) for at, name in enumerate(asked, 1)}
+    return max(count, *(at for at, word in enumerate(words, 1) if word.lower() in own or said[at] in letters), 1)
+
+
+def _with_size(almanac: Almanac, name: str, unheard: list[str]) -> tuple[str, list[str]]:
+    """A name with the size that stands apart from it (qlora 70b on 2x3090 llama 3.3), where that names a model."""
+    for size in filter(_SIZE.fullmatch, unheard):
+        if _models(almanac, [f"{name} {size}"]):
+            return f"{name} {size}", [word for word in unheard if word != size]
+    return name, unheard
+
+
+def _check_format(almanac: Almanac, name: str, unheard: Sequence[str]) -> None:
+    """Raises Wrong for a word that is a format of programs which no formula here describes: exl2."""
+    names = [f"{name} {word}" for word in unheard]
+    for row in almanac.rows(_NOTED, {"names": names}):
+        if row["dtype_named"] and not row["dtype_id"]:
+            word = row["name"].rpartition(" ")[2]
+            raise Wrong(f"{in_words(word)} is no format of this almanac: {visible(row['note'] or row['dtype_named'])}")
+
+
+def _check_card(almanac: Almanac, words: Sequence[str], unheard: Sequence[str]) -> None:
+    """Raises Wrong for a card that the almanac does not hold, with those near it."""
+    found = _CARD.search(" ".join(words))
+    if found and set(found[0].split()) & set(unheard):
+        card_names.called(almanac, found[0])
 
 
 def _format_of(name: str, almanac: Almanac, word: str) -> Said | None:
-    """The format that a word behind a model's name says, as the name of a repository would: q4, awq."""
+    """The format that a word behind a model's name says, as the name of a repository would: q4, awq; or its bits alone."""
+    if BITS.fullmatch(word):
+        return Said(_BITS, word)
     for row in almanac.rows(_OF_RUNS, {"names": [f"{name} {word}"]}):
         if row["dtype_id"] and row["dtype_named"]:
             return Said("format", row["dtype_id"], f"--format {row['dtype_id']}")

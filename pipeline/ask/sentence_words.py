@@ -18,10 +18,23 @@ from .question import dtype_of, named_program
 LONGEST = 6  # words that say one thing together: "two rtx pro 6000 blackwell 96gb"
 # Words that hold a sentence together and say nothing by themselves. (A driver is what a card of its maker is counted with.)
 _BETWEEN = re.compile(
-    r"(?i)an?|and|at|be|can|cards?|cuda|do|does|each|enough|fits?|for|from|get|gpus?|have|how|i|if|in|into|is|it|locally|many|me|memory|metal|much|my|"
-    r"need(?:s|ed)?|of|on|one|our|per|please|require[ds]?|rocm|runs?|running|should|single|some|take|takes|that|the|there|this|to|train|training|us|use|"
-    r"uses|using|via|vram|want|we|what|will|with|work|would|you|your"
+    r"(?i)an?|and|at|be|can|cards?|computer|context|cuda|desktop|do|docker|does|each|enough|fits?|for|from|get|gpus?|have|having|host|how|i|if|in|into|"
+    r"is|it|local|locally|many|max|maximum|me|memory|metal|model|much|my|need(?:s|ed)?|of|on|one|only|our|pc|per|please|possible|rent|rented|"
+    r"require[ds]?|rocm|runs?|running|should|single|some|take|takes|that|the|there|this|to|train|training|us|use|uses|using|via|vram|want|we|"
+    r"what|what'?s|will|with|work|works|would|you|your|"
+    # (German, French, Spanish, Italian, Portuguese)
+    r"auf|bei|bekomme|braucht|brauche|das|dem|den|der|die|ein|eine[mnrs]?|für|gpu-speicher|grafikkarte|ich|ist|kann|karte|läuft|laeuft|lassen|laufen|"
+    r"meine[mnr]?|mein|mit|passt|speicher|und|viel|welche[rs]?|wie|wieviel|zu|"
+    r"avec|carte|combien|dans|de|est|est-ce|et|faire|faut-il|il|je|la|le|ma|mémoire|mon|peux|peut|pour|puis-je|que|quelle?|sur|tourne|tourner|une?|"
+    r"con|correr|cuánta|cuanta|ejecutar|en|funciona|in|memoria|mi|necesito|para|posso|puedo|rodar|su|tarjeta|una"
 )
+# whose cards are rented: which one is not said by that
+_LENDERS = re.compile(
+    r"(?i)runpod|vast(?:\.ai)?|lambda(?: ?labs)?|paperspace|coreweave|kaggle|colab(?: ?pro)?|aws|azure|gcp|modal|together(?:\.ai)?"
+)
+# writing without blanks between words, and what of it says something
+_RUN_ON = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef]+")
+_SAID_IN_RUN = (("全量微调", "full finetune"), ("微调", "lora"), ("파인튜닝", "lora"))
 _CONTEXT = re.compile(
     r"(?i)(?:(?:context|ctx)(?: of)? )?(\d[\d,_]*|\d+(?:\.\d+)?[km])(?: (?:context|ctx|tokens)){0,2}(?: (?:length|window))?"
 )
@@ -29,6 +42,8 @@ _CONTEXT_SAID = re.compile(r"(?i)context|ctx|tokens|\d[km]\b")
 _USERS = re.compile(
     r"(?i)(\d{1,7}) (?:concurrent )?(?:users?|people|requests|sequences)|batch(?: size)?(?: of)? (\d{1,7})"
 )
+LENDER = "lender"  # no option: whose card it is
+BITS = re.compile(r"(?i)[2-8][ -]?bits?")
 _VERSION = re.compile(r"(?i)v?\d+(\.\d+)+\w*|b\d+")
 _CACHE = re.compile(r"(?i)kv(?: cache)?(?: in)? (\S+)|(\S+) kv(?: cache)?")
 # an option whose value is a number, and how people say it
@@ -60,6 +75,13 @@ def is_between(word: str) -> bool:
     return bool(_BETWEEN.fullmatch(_bare(word)))
 
 
+def spaced(text: str) -> str:
+    """A question with what is written without blanks taken apart: what runs on is no part of a model's name."""
+    for said, meant in _SAID_IN_RUN:
+        text = text.replace(said, f" {meant} ")
+    return _RUN_ON.sub(" ", text)
+
+
 def is_counted(text: str) -> bool:
     """Whether a number and what it counts stand together: 12 users, 4 images."""
     return bool(_USERS.fullmatch(text) or any(pattern.fullmatch(text) for _, pattern in _COUNTED.values()))
@@ -85,7 +107,7 @@ def all_said(
         for count in range(min(LONGEST, len(words) - at), 0, -1):
             text = _bare(" ".join(words[at : at + count]))
             heard = said(almanac, text) or (
-                also(almanac, text) if also and count == 1 and not is_between(text) else None
+                also(almanac, text) if also and (count == 1 or BITS.fullmatch(text)) and not is_between(text) else None
             )
             if text and heard:
                 found.append(heard)
@@ -181,6 +203,10 @@ def _optimizer(almanac: Almanac, text: str) -> Said | None:
     return Said("optimizer", found, f"--optimizer {found}")
 
 
+def _lender(_: Almanac, text: str) -> Said | None:
+    return Said(LENDER, text) if _LENDERS.fullmatch(text) else None
+
+
 def _host(_: Almanac, text: str) -> Said | None:
     note = f"{text} is no part of the question: what the computer's own memory has to hold stands with the answer"
     return Said("", None, note=note) if _HOST.fullmatch(text) else None
@@ -225,4 +251,5 @@ _READERS: tuple[Callable[[Almanac, str], Said | None], ...] = (
     _format,
     _optimizer,
     _size,
+    _lender,
 )

@@ -53,14 +53,19 @@ def placed(row: dict[str, Any]) -> str:
 
 def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> None:
     card, use, verdict, best = answer["card"], answer["use"], answer["verdict"], answer["best"]
-    told_in = (
-        f"{format_name(answer['told_in'])}, the next mix above it"
-        if answer.get("told_in")
-        else "formats of the original that this program runs, which are other files than those"
-    )
-    lead = f"Not known in {format_name(answer['not_in'])}. In {told_in}: " if answer.get("not_in") else ""
     shown = answer["commands"][:most_commands]
-    page.say(lead + with_flags(_sentence(answer), answer, shown, ENGINES), "bold")
+    sentence = with_flags(_sentence(answer), answer, shown, ENGINES)
+    if answer.get("told_in"):
+        page.say(
+            f"Not known in {format_name(answer['not_in'])}. In {format_name(answer['told_in'])}, the next mix above it: {sentence}",
+            "bold",
+        )
+    elif answer.get("not_in"):  # (what is told are other files than those that were named)
+        page.say(f"Not known in {format_name(answer['not_in'])}: {answer['not_in_reason']}.", "bold")
+        told = sentence.split(": ", 1)[1] if answer["verdict"] else sentence  # (a Yes would be of what was asked)
+        page.say(f"Of the original there are other files, in formats that it runs. In these {told}")
+    else:
+        page.say(sentence, "bold")
     if answer.get("weights_bytes"):
         page.say(f"Its weights alone take {gib_of(answer['weights_bytes'])} GiB in bf16.")
     for note in card["notes"]:

@@ -189,6 +189,7 @@ def _model_row(
         "stored_format": graded.stored_format,
         "stored_bytes": graded.stored_bytes,
         "stored_unknown_reason": graded.stored_unknown_reason,
+        "limited_engines": limited_engines().get(row["model_type"]),
         "downloads_30d": popularity.downloads_30d if popularity else None,
         "likes": popularity.likes if popularity else None,
         "facts_as_of": popularity.facts_as_of if popularity else snapshot.date.isoformat(),
@@ -202,6 +203,17 @@ def counted_tokens() -> Mapping[tuple[str | None, int], int]:
     with (TABLES / "facts" / "forward_pass.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     return {(row["pass_type"], int(row["parameter_count"])): int(row["most_tokens"]) for row in rows}
+
+
+@cache
+def limited_engines() -> Mapping[str | None, str]:
+    """By model_type the engines whose lines of support.csv name it, each by its id."""
+    found: dict[str | None, set[str]] = defaultdict(set)
+    with (TABLES / "facts" / "support.csv").open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            for model_type in row["model_types"].split():
+                found[model_type] |= set(row["engine_ids"].split())
+    return {model_type: " ".join(sorted(engines)) for model_type, engines in found.items()}
 
 
 def _family(model_type: str | None) -> str | None:

@@ -43,7 +43,7 @@ WITH judged AS (
     SELECT running, gpu.gpu_id, card_reason(r) AS card_reason, iif(card_reason IS NULL, gpu.capacity_bytes, NULL) AS capacity_bytes
     FROM asked JOIN gpu ON true
     LEFT JOIN runs_on AS r
-        ON r.engine_id = asked.engine_id AND r.dtype_id = asked.running_id AND r.phase_id = asked.phase_id
+        ON r.engine_id = asked.engine_id AND r.running_id = asked.running_id AND r.phase_id = asked.phase_id
         AND r.attention = asked.attention AND r.gpu_id = gpu.gpu_id
 )
 SELECT running, capacity_bytes, card_reason, list(gpu_id ORDER BY gpu_id) AS gpu_id
@@ -124,7 +124,7 @@ def _scenarios(connection: duckdb.DuckDBPyConnection, models: Sequence[str]) -> 
     order = ", ".join(f"s.{name} NULLS LAST" for name in _SCENARIO)
     query = f"""
         SELECT {", ".join(f"s.{name}" for name in _SCENARIO)}, s.unknown_reason, s.attention,
-            running_format(m, s.dtype_id) AS running_id, concat_ws(' ', {", ".join(_RUNS)}) AS running, {fields}
+            running_format(m, s.dtype_id, s.engine_id) AS running_id, concat_ws(' ', {", ".join(_RUNS)}) AS running, {fields}
         FROM gathered AS s JOIN model AS m USING (model_id) ORDER BY {order}
     """
     rows = connection.sql(query).pl()

@@ -68,10 +68,15 @@ export function judgeOn(world, s, held, g, totals, at) {
   return no && (no.certain || verdict.verdict !== "unknown") ? no : verdict; // what never runs needs no total
 }
 
+// What the weights of a model are held in, and behind it the type of one that runs on fewer cards in some engines.
+export const heldOf = (models, number) => (models.format.values[models.format.of[number]] ?? "") + (models.limited?.[number] ? `/${models.limited[number]}` : "");
+export const heldOn = (article) => (article.dataset.held ?? "") + (article.dataset.limited ? `/${article.dataset.limited}` : "");
+
 export function refusal(world, s, held, g) {
-  const { runs, refusals } = world.support;
+  const { runs, refusals } = world.support, [format, type] = (held ?? "").split("/");
+  const key = (running) => runs[`${s.engine} ${running} ${s.phase} ${s.attention ?? "flash"}`], dtype = s.dtypeId === "stored" ? format : s.dtypeId;
   s.rows ??= new Map(); // by the format held: the same few are asked for at every cell
-  if (!s.rows.has(held)) s.rows.set(held, runs[`${s.engine} ${s.dtypeId === "stored" ? held : s.dtypeId} ${s.phase} ${s.attention ?? "flash"}`]);
+  if (!s.rows.has(held)) s.rows.set(held, (type && key(`${dtype}/${type}`)) || key(dtype));
   const row = s.rows.get(held);
   const code = row && row.charCodeAt(g.kind) - 48;
   if (code === 0) return null;

@@ -251,7 +251,7 @@ async function work(s) {
   } else if (asksTime(s) && phase !== "inference" && cardOf(s) && !wanted.objective_id) {
     // the ways that the tables search: what nobody chose is not held to
     const { checkpointing, sequences, ...rest } = wanted, chosen = { ...(s.checkpointing && { checkpointing }), ...(s.sequences && { sequences }) };
-    const told = plan.planned(of.own, { ...rest, phase_id: phase, ...chosen }, cardOf(s).id, bytes, workOf(s), (row) => !r.refusal(world, row, models.format.values[models.format.of[of.number]], cardOf(s), of.own));
+    const told = plan.planned(of.own, { ...rest, phase_id: phase, ...chosen }, cardOf(s).id, bytes, workOf(s), (row) => !r.refusal(world, row, a.heldOf(models, of.number), cardOf(s), of.own));
     out.found = { at: told.cards ?? 0, told };
     if (told.row) out.row = { ...told.row, gpu_count: told.cards };
   } else {
@@ -277,7 +277,7 @@ function sentence(out) {
 function toldOf(out) {
   const { s, of, row, found, bytes } = out, gpu = cardOf(s);
   if (row.total_bytes == null && !found) return `Unknown: ${row.unknown_reason ? plain(row.unknown_reason) : "the numbers are larger than can be worked out"}.`;
-  const held = models.format.values[models.format.of[of.number]];
+  const held = a.heldOf(models, of.number);
   const no = gpu && r.refusal(world, row, held, gpu, of.own);
   if (no) return `${row.total_bytes == null ? "" : `${amount(row)}; `}${gpu.short}: ${no.text === "unknown" ? "not known to run there" : "it does not run there"} (${no.why}).`;
   if (isOpen(s)) return `${amount(row)}. What a desktop leaves of ${gpu.short} is not known here: type the memory that is free, as nvidia-smi, rocm-smi or the task manager tell it.`;
@@ -478,7 +478,7 @@ async function drawWays(out) {
   const box = shown.querySelector('[data-part="ways"]'), mine = ++waysTurn, { s, of, row, bytes, wanted: asked } = out ?? {};
   const isNo = out && bytes != null && !["cards", "card"].includes(s.ask) && !(out.found?.at > 0) && !r.holds(row, bytes);
   if (!isNo) { box.hidden = true; return; }
-  const { ways } = await import(`./ways.js${search}`), gpu = cardOf(s), held = models.format.values[models.format.of[of.number]];
+  const { ways } = await import(`./ways.js${search}`), gpu = cardOf(s), held = a.heldOf(models, of.number);
   if (mine !== waysTurn) return;
   const to = (values) => { const address = addressOf(s); for (const [key, text] of Object.entries(values)) if (text === "") address.delete(key); else address.set(key, text); return address; };
   const found = ways({ own: of.own, row, asked, bytes, to, card: gpu?.short ?? `${gib(bytes)} GiB`, runs: (other) => !gpu || !r.refusal(world, other, held, gpu, of.own) });
@@ -491,7 +491,7 @@ function drawCards(out) {
   const box = shown.querySelector('[data-part="cards"]');
   box.hidden = !out;
   if (!out) return box.replaceChildren();
-  const { s, of, row } = out, held = models.format.values[models.format.of[of.number]];
+  const { s, of, row } = out, held = a.heldOf(models, of.number);
   const runs = world.gpus.filter((g) => !r.refusal(world, row, held, g, of.own));
   const given = (g) => r.under(s.system, g) ?? 0;
   const fit = runs.filter((g) => r.holds(row, given(g))).sort((x, y) => x.bytes - y.bytes || (x.short < y.short ? -1 : 1));

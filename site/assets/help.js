@@ -21,7 +21,7 @@ export class Help {
     const ask = (wanted) => r.ask(own, { model_id: this.model, phase_id: "inference", sequences: 1, ...wanted });
     const split = (row) => r.splitSaid(r.split(own, row, gpu.bytes), a.formatName(row.dtype_id));
     // support is of every program, not only of what is published
-    const runs = (row) => row && !r.refusal({ ...this.page.world, support }, row, this.article.dataset.held ?? "", gpu);
+    const runs = (row) => row && !r.refusal({ ...this.page.world, support }, row, a.heldOn(this.article), gpu);
     const least = (wanted) => frugal(wanted, Infinity, (asked) => { const row = ask(asked); return r.holds(row, gpu.bytes) && runs(row) ? row : null; });
     this.box.replaceChildren(...this.ways(gpu, ask, r.shared.opening ?? {}, split, least, runs).map((way) => a.h("li", {}, ...way)));
   }

@@ -37,7 +37,8 @@ const ROWS = models.row.reduce((most, row) => Math.max(most, row), 0) + 1; // mo
 const placeOf = (model) => models.row[model] * world.width;
 const lower = models.id.map((id) => id.toLowerCase());
 const pick = (column) => (i) => (models[column].of[i] === null ? "" : models[column].values[models[column].of[i]]);
-const task = pick("task"), licence = pick("licence"), family = pick("family"), reason = pick("reason"), held = pick("format");
+const task = pick("task"), licence = pick("licence"), family = pick("family"), reason = pick("reason");
+const held = (i) => a.heldOf(models, i);
 const path = (i) => models.paths[i] ?? models.id[i];
 const SIZES = [["", "any size"], ["0-1", "under 1B"], ["1-4", "1B to 4B"], ["4-10", "4B to 10B"], ["10-20", "10B to 20B"], ["20-40", "20B to 40B"], ["40-100", "40B to 100B"], ["100-1e9", "over 100B"]];
 const ORDER = [["name", "Model", "up"], ["size", "Size", "down"], ["need", "Needs, GiB", "up"], ["downloads", "Downloads", "down"]];

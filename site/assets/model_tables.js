@@ -61,7 +61,7 @@ export class Matrix extends CardTable {
     const matches = (s, key) => s[key] == null || s[key] === chosen[key];
     const asked = this.scenarios.filter((s) => ["context", "sequences", "optimizer", "checkpointing"].every((key) => matches(s, key)));
     const known = asked.filter((s) => this.page.isKnown(s));
-    const runs = known.filter((s) => list.some((g) => !a.refusal(this.page.world, s, article.dataset.held, g)));
+    const runs = known.filter((s) => list.some((g) => !a.refusal(this.page.world, s, a.heldOn(article), g)));
     this.leaveOut(asked.filter((s) => !known.includes(s)), known.filter((s) => !runs.includes(s)), list);
     return (runs.length ? runs : known).map((s) => this.row(s, list));
   }
@@ -71,7 +71,7 @@ export class Matrix extends CardTable {
     const { world, totals } = this.page, found = new Map();
     const add = (s, why) => found.set(why, [...(found.get(why) ?? []), `${this.kind === "training" ? world.phases.find(([id]) => id === s.phase)?.[1] : s.dtypeId} (${s.engine})`]);
     for (const s of unknown) add(s, `unknown: ${a.reasonText(world, totals, s.index * world.width, s.context, +article.dataset.limit)}`);
-    for (const s of refused) add(s, a.refusal(world, s, article.dataset.held, list[0])?.why ?? "runs on none of these");
+    for (const s of refused) add(s, a.refusal(world, s, a.heldOn(article), list[0])?.why ?? "runs on none of these");
     let note = article.querySelector(`[data-left="${this.kind}"]`);
     if (!note) {
       const box = this.table.parentNode, next = box.nextElementSibling;
@@ -97,8 +97,8 @@ export class Matrix extends CardTable {
       return row;
     }
     row.append(a.h("td", { class: "n" }, a.gib(totals[at])), ...list.map((g) => {
-      const verdict = a.judgeOn(world, s, article.dataset.held, g, totals, at);
-      return a.h("td", { class: `v v-${verdict.verdict}`, title: a.verdictTold(world, s, article.dataset.held, g, totals, at, this.page.file.attention_layer?.some((layer) => layer.window_tokens)) }, a.verdictText(verdict, state.figure, g.capacity));
+      const verdict = a.judgeOn(world, s, a.heldOn(article), g, totals, at);
+      return a.h("td", { class: `v v-${verdict.verdict}`, title: a.verdictTold(world, s, a.heldOn(article), g, totals, at, this.page.file.attention_layer?.some((layer) => layer.window_tokens)) }, a.verdictText(verdict, state.figure, g.capacity));
     }));
     return row;
   }
@@ -132,7 +132,7 @@ export class Reach extends CardTable {
     const far = new Map(); // how far anybody looked, by phase
     for (const row of mine) far.set(row.phase, Math.max(far.get(row.phase) ?? 0, ...row.along.at));
     const rows = mine.map((row) => [row, list.map((g) => {
-      const refusal = a.refusal(world, row, article.dataset.held, g);
+      const refusal = a.refusal(world, row, a.heldOn(article), g);
       return refusal ? { refusal } : { limits: limits.reach(world.limits, row, g.bytes) };
     })]).filter(([, cells]) => cells.some((cell) => cell.limits?.[0]));
     if (!rows.length) return [a.h("tr", {}, a.h("td", { class: "v-unknown", colSpan: list.length + 1 }, a.h("span", { class: "why" }, "Not on one of these cards, error band included")))];
@@ -175,7 +175,7 @@ export class ByCard extends CardTable {
 
   // The formats that a card runs, the best first.
   runs(g) {
-    return this.formats.map(([dtypeId, engine]) => this.find("inference", dtypeId, engine)).filter((row) => row && !a.refusal(this.page.world, row, article.dataset.held, g));
+    return this.formats.map(([dtypeId, engine]) => this.find("inference", dtypeId, engine)).filter((row) => row && !a.refusal(this.page.world, row, a.heldOn(article), g));
   }
 
   row(g) {
@@ -192,7 +192,7 @@ export class ByCard extends CardTable {
     } else cells.push(this.several(runs, g, td));
     for (const [phase, dtypeId] of "trained" in this.table.dataset ? [["qlora", "nf4"], ["lora", "bf16"]] : []) {
       const row = this.find(phase, dtypeId);
-      const known = row && !a.refusal(world, row, article.dataset.held, g);
+      const known = row && !a.refusal(world, row, a.heldOn(article), g);
       const looked = Math.max(0, ...this.page.points.filter((each) => each.phase === phase).flatMap((each) => each.along.at));
       cells.push(known ? limitCell({ limits: [limits.reach(world.limits, row, g.bytes)[0], null] }, wholeOf(false), looked) : td("v-unknown", "–"));
     }

@@ -9,7 +9,9 @@ export class Run {
   constructor(page, section) {
     Object.assign(this, { page, section });
     this.held = JSON.parse(section.dataset.held);
-    this.stored = section.closest("article")?.dataset.held; // its points stand under `stored` where nothing else is in that format
+    const article = section.closest("article");
+    this.running = article ? a.heldOn(article) : "";
+    this.stored = article?.dataset.held; // its points stand under `stored` where nothing else is in that format
     this.held.stored = this.held[this.stored];
     this.gaps = JSON.parse(section.dataset.gaps ?? "{}");
     this.items = [...section.querySelectorAll("[data-line]")].map((item) => ({ item, formats: item.dataset.formats.split(" "), line: +item.dataset.line, asItWas: [item.querySelector("code").textContent, item.querySelector("small").textContent] }));
@@ -55,7 +57,7 @@ export class Run {
     const engine = ENGINES[item.dataset.engine] ?? item.dataset.engine;
     const at = (dtype) => points.find((row) => row.phase === "inference" && row.dtypeId === dtype && row.engine === engine);
     const rows = formats.map((dtype) => at(dtype) ?? (dtype === this.stored && at("stored"))).filter(Boolean);
-    const runs = rows.filter((row) => !a.refusal(world, row, this.stored ?? "", gpu));
+    const runs = rows.filter((row) => !a.refusal(world, row, this.running, gpu));
     if (!runs.length) return { refusal: true };
     const reaches = runs.map((row) => [row, limits.reach(world.limits, row, gpu.bytes)[0]]);
     const [row, longest] = reaches.find(([, n]) => n >= context) ?? reaches.reduce((x, y) => (y[1] > x[1] ? y : x));

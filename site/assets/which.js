@@ -110,7 +110,7 @@ async function draw() {
   const wanted = { model_id: state.model, phase_id: "inference", dtype_id: state.dtype, context_tokens: state.context, sequences: state.users, ...(state.cache && { kv_dtype_id: state.cache }) };
   part("taken").hidden = state.system !== "desktop";
   if (state.system === "desktop" && state.used === "") return say("What a desktop takes of a card is not known here: type it, as nvidia-smi or the task manager tells it.");
-  const alone = r.ask(own, { ...wanted, gpu_count: 1 }), held = models.format.values[models.format.of[number]];
+  const alone = r.ask(own, { ...wanted, gpu_count: 1 }), held = a.heldOf(models, number);
   if (alone?.total_bytes == null) return say(`Unknown: ${plain(alone?.unknown_reason ?? "nothing is known")}.`);
   current = rowsOf(own, wanted, held).sort(ORDERS[state.sort][1]);
   const page = a.h("a", { href: a.address(`models/${models.paths[number] ?? models.id[number]}/`) }, a.shown(state.model.split("/").at(-1)));

@@ -48,6 +48,9 @@ NAMES = {
     "amd/Qwen3-8B-FP8-KV": "fp8",
     "RedHatAI/Qwen3-8B-quantized.w8a16": "gptq-int8",
     "mlx-community/Qwen3-8B-qat-4bit": "mlx-4bit",
+    "qwen3 8b 4bit": "gguf-q4_k_m",  # and no repository of MLX
+    "Qwen3-8B-8-bit": "gguf-q8_0",
+    "someone/Qwen3-8B-4bit": None,
     "qwen3:8b-mlx": None,  # not the file of four bits: Ollama holds it in a format of MLX
 }
 
@@ -195,6 +198,17 @@ def test_a_plan_of_an_unlisted_repository_that_may_hold_more_is_not_known(ask):
 def test_a_checkpoint_of_bitsandbytes_asked_of_vllm_has_no_command_of_other_files(ask_json):
     told = ask_json("fits", "someone/Qwen3-8B-bnb-4bit", "--gpu", "rtx-4090", "--program", "vllm", "--context", "2048")
     assert (told["not_in"], told["status"], told["commands"]) == ("nf4", 3, [])
+    assert "vllm-bnb-plugin" in told["not_in_reason"]
+
+
+@pytest.mark.parametrize(
+    "more, dtype",
+    [((), "gguf-q4_k_m"), (("--program", "vllm"), "awq-int4"), (("--phase", "qlora"), "nf4")],
+)
+def test_bits_alone_are_a_format_of_the_program_that_is_asked(ask_json, more, dtype):
+    told = ask_json("fits", "qwen3 8b 4bit", "--gpu", "rtx-4090", *more)
+    assert told["model"] == TEXT and {row["dtype_id"] for row in told["formats"]} == {dtype}
+    assert told["taken"].startswith(f"qwen3 8b 4bit is taken as {TEXT} in {dtype}.")
 
 
 @pytest.mark.full

@@ -95,6 +95,7 @@ def test_what_an_option_says_is_not_said_again(ask):
 
 def test_a_plan_is_asked_so_too(ask_json):
     told, same = ask_json("plan", "qwen3 8b lora 3090"), ask_json("plan", TEXT, "--phase", "lora", "--gpu", "rtx-3090")
+    assert told.pop("taken") == f"qwen3 8b is taken as {TEXT}."
     assert told.pop("heard") == "qwen3 8b lora 3090 is asked as qwen3 8b --phase lora --gpu 3090." and told == same
 
 
@@ -127,4 +128,32 @@ def test_what_fits_a_card_is_asked_in_words(ask_json, words, options):
 )
 def test_a_word_that_says_nothing_of_a_card_is_named(ask, words, said):
     status, _, problem = ask("what", *words.split())
+    assert status == 2 and said in " ".join(problem.split())
+
+
+@pytest.mark.parametrize(
+    ("asked", "model", "card"),
+    [
+        ("kann ich qwen3 8b auf einer rtx 3090 laufen lassen", TEXT, "rtx-3090"),
+        ("est-ce que qwen3 8b tourne sur une rtx 3090", TEXT, "rtx-3090"),
+        ("qwen3 8b能在3090上跑吗", TEXT, "rtx-3090"),
+        ("qwen3 8b kaggle 2xt4", TEXT, "t4"),
+    ],
+)
+def test_a_question_may_be_of_other_languages_and_of_a_lender_s_card(ask_json, asked, model, card):
+    told = ask_json("fits", asked)
+    assert (told["model"], told["card"]["gpu_id"]) == (model, card)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("qwen3 8b on colab", "colab has several cards"),
+        ("qwen3 8b rtx 6070", "rtx 6070 is no card of this almanac"),
+        ("qwen3 8b 3090 exl2", "exl2 is no format of this almanac"),
+        ("Qwen3-8B-Nonesuch 3090", "Of its family and size is"),
+    ],
+)
+def test_what_is_not_here_is_told_by_its_name(ask, asked, said):
+    status, _, problem = ask("fits", asked)
     assert status == 2 and said in " ".join(problem.split())

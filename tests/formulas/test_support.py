@@ -12,7 +12,7 @@ SMALL = "Qwen/Qwen3-0.6B"
 
 def runs(book, engine, dtype, gpu, phase="inference", attention="flash"):
     rows = book.execute(
-        "SELECT runs, how FROM runs_on WHERE (engine_id, dtype_id, gpu_id, phase_id, attention) = ($1, $2, $3, $4, $5)",
+        "SELECT runs, how FROM runs_on WHERE (engine_id, running_id, gpu_id, phase_id, attention) = ($1, $2, $3, $4, $5)",
         [engine, dtype, gpu, phase, attention],
     ).fetchall()
     return rows[0] if rows else (None, None)
@@ -59,6 +59,30 @@ def test_what_runs_where(book, engine, dtype, gpu, expected):
     assert runs(book, engine, dtype, gpu)[0] is expected
 
 
+@pytest.mark.parametrize(
+    ("engine", "model_type", "gpu", "does"),
+    [
+        ("vllm", "deepseek_v32", "a100-sxm-80gb", False),  # its sparse attention has kernels from Hopper on
+        ("vllm", "deepseek_v32", "h200-sxm", True),
+        ("vllm", "deepseek_v32", "mi300x", True),
+        ("vllm", "deepseek_v4", "mi300x", None),
+        ("sglang", "glm_moe_dsa", "a100-sxm-80gb", None),
+    ],
+)
+def test_a_line_may_be_of_models_of_one_type_alone(book, engine, model_type, gpu, does):
+    assert runs(book, engine, f"fp8/{model_type}", gpu)[0] is does
+    others = runs(book, engine, "fp8", "a100-sxm-80gb" if engine == "vllm" else "h200-sxm")
+    assert others[0] is True, "and of no other"
+
+
+def test_models_name_the_engines_in_which_they_run_on_fewer_cards(book):
+    rows = book.execute("SELECT DISTINCT model_type, limited_engines FROM model WHERE limited_engines IS NOT NULL")
+    lines = read_facts()["support"].iter_rows(named=True)
+    named = {one for line in lines for one in (line["model_types"] or "").split()}
+    found = rows.fetchall()
+    assert {model_type for model_type, _ in found} <= named and {engines for _, engines in found} <= {"sglang vllm"}
+
+
 def test_training_in_bf16_wants_a_card_with_fused_attention_for_it(book):
     assert runs(book, "transformers", "bf16", "t4", "lora")[0] is None
     assert runs(book, "transformers", "bf16", "t4", "lora", "eager")[0] is True
@@ -90,7 +114,7 @@ def test_a_card_that_does_not_run_it_has_no_verdict_but_a_reason(book):
 def test_every_verdict_is_of_a_pair_that_runs(book):
     """The published order: the first line that speaks of a pair decides, and each pair has one line."""
     assert book.execute(
-        "SELECT count(*) FROM (SELECT 1 FROM runs_on GROUP BY engine_id, dtype_id, phase_id, attention, gpu_id HAVING count(*) > 1)"
+        "SELECT count(*) FROM (SELECT 1 FROM runs_on GROUP BY engine_id, running_id, phase_id, attention, gpu_id HAVING count(*) > 1)"
     ).fetchall() == [(0,)]
     kinds = dict(book.execute("SELECT runs, count(*) FROM runs_on GROUP BY ALL").fetchall())
     assert set(kinds) == {True, False, None}
@@ -138,7 +162,7 @@ def test_an_8_bit_cache_is_read_on_older_cards_where_flashinfer_reads_the_model(
         ("google/gemma-3-4b-it", "vllm", False),  # pictures that look both ways
         ("google/gemma-4-31B-it", "vllm", False),  # heads of 512
         ("deepseek-ai/DeepSeek-V2-Lite", "vllm", False),  # a latent
-        (SMALL, "sglang", False),  # of which no source was read
+        (SMALL, "sglang", True),  # from 0.5.19 on
     )
     usual = {"gpu_id": "rtx-3090", "kv_dtype_id": "fp8", "context_tokens": 2048, "dtype_id": "bf16"}
     cases = [usual | {"model_id": model, "engine_id": engine} for model, engine, _is_read in asked]

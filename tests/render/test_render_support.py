@@ -25,7 +25,7 @@ def test_every_card_is_told_as_the_table_has_it(book):
     kinds, coded = Support(book).coded
     assert len(set(kinds.values())) == 3, "Apple's card, AMD's card, and the rest"
     for row in book["runs_on"]:
-        key = " ".join((row["engine_id"], row["dtype_id"], row["phase_id"], row["attention"]))
+        key = " ".join((row["engine_id"], row["running_id"], row["phase_id"], row["attention"]))
         code = ord(coded["runs"][key][kinds[row["gpu_id"]]]) - ord("0")
         if row["runs"]:
             assert code == 0

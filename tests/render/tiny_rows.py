@@ -99,6 +99,7 @@ def all_rows():
     runs_on = [
         {
             "engine_id": engine,
+            "running_id": dtype,
             "dtype_id": dtype,
             "phase_id": phase,
             "attention": "flash",

@@ -63,7 +63,7 @@ class Made:
     gives: tuple[str, ...]  # what has to come of a class of sound that was run whole
     of_text: tuple[
         str, ...
-    ]  # classes of denoisers whose pipelines take a picture beside the text, or none (diffusers: image=None)
+    ]  # classes of denoisers that have a pipeline of text alone, or one that takes a picture beside it or none
 
 
 def wishes() -> list[Made]:

@@ -132,6 +132,8 @@ def models(book: Book, places: dict[str, str], rows_of: list[int], sounds: Conta
             "licence": _coded([m["license"] for m in rows]),
             "family": _coded([m["family"] for m in rows]),
             "format": _coded([m["stored_format"] for m in rows]),
+            # (those that run on fewer cards in some engines, by the type that says so)
+            "limited": {i: m["model_type"] for i, m in enumerate(rows) if m.get("limited_engines")},
             "reason": _coded([_reason(book, i) for i in range(len(rows))]),
             "paths": {i: path for i, path in paths.items() if path != rows[i]["model_id"]},
         }

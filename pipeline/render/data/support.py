@@ -29,6 +29,12 @@ class Support:
         self.untold = Refusal(False, rules.card_reason({}))
         self.cards = [g["gpu_id"] for g in book.gpus]
         self.formats = [m["stored_format"] for m in book.models]
+        # models that run on fewer cards in some engines: these, and the type that their rows name
+        self.limited = {
+            i: (m["limited_engines"].split(), m["model_type"])
+            for i, m in enumerate(book.models)
+            if m.get("limited_engines")
+        }
         self.common = [g["gpu_id"] for g in book.common]
         self._of_common: dict[tuple, list[Refusal | None]] = {}
         self._rows: dict[tuple, dict[str, Refusal | None]] = defaultdict(dict)
@@ -38,10 +44,15 @@ class Support:
             if said not in told:
                 why = rules.card_reason(row)
                 told[said] = None if why is None else Refusal(row["runs"] is False, book.plainly(why))
-            self._rows[row["engine_id"], row["dtype_id"], row["phase_id"], row["attention"]][row["gpu_id"]] = told[said]
+            self._rows[row["engine_id"], row["running_id"], row["phase_id"], row["attention"]][row["gpu_id"]] = told[
+                said
+            ]
 
     def format(self, scenario: Scenario, model: int) -> str | None:
-        return self.formats[model] if scenario.dtype_id == "stored" else scenario.dtype_id
+        """The format that a model's weights run in, as rows of `runs_on` name it: with its type where it runs on fewer cards (running_format)."""
+        dtype = self.formats[model] if scenario.dtype_id == "stored" else scenario.dtype_id
+        engines, model_type = self.limited.get(model, ((), None))
+        return f"{dtype}/{model_type}" if dtype and scenario.engine_id in engines else dtype
 
     def refusal(self, scenario: Scenario, dtype: str | None, gpu_id: str) -> Refusal | None:
         """None where the card runs the scenario with its weights in this format."""

@@ -173,7 +173,10 @@ class ByCard:
         found = {key: value for key, value in self._of("lengths", number).items() if key[:2] == (phase, dtype)}
         for (_phase, _dtype, engine), limits in found.items():
             scenario = next((s for s in self.book.rows([phase], dtype_id=dtype, engine_id=engine)), None)
-            if scenario is None or self.support.refusal(scenario, dtype, gpu_id) is not None:
+            if (
+                scenario is None
+                or self.support.refusal(scenario, self.support.format(scenario, number), gpu_id) is not None
+            ):
                 continue
             # (what a training reads is not said to be beyond what a model does)
             looked = self._of("looked", number).get(phase)

@@ -10,7 +10,7 @@ windowed AS (SELECT DISTINCT layer.model_id FROM attention_layer AS layer WHERE 
 scenario_asked AS (SELECT {arguments}),
 -- (asked once: each subquery is planned as a join of its own)
 answered AS (
-    SELECT told.*, model.vocab_size, running_format(model, told.dtype_id) AS running_format,
+    SELECT told.*, model.vocab_size, running_format(model, told.dtype_id, told.engine_id) AS running_format,
         told.model_id IN (FROM windowed) AS has_windows, seeing.model_id IS NOT NULL AS sees, seeing.has_counted_tower,
         sharing.data_setting, sharing.expert_setting, sharing.context_setting, kv, kv.setting AS kv_setting
     FROM footprints_in('scenario_asked', phase_id, is_plain := {is_plain}, is_usual := {is_usual}) AS told
@@ -30,7 +30,7 @@ judged AS (
     LEFT JOIN kv_older AS older ON older.kv_dtype_id = footprint.kv_dtype_id AND older.engine_id = footprint.engine_id
         AND older.model_id = footprint.model_id AND is_from(footprint.program_version, older.min_version)
     LEFT JOIN runs_on AS running
-        ON running.engine_id = footprint.engine_id AND running.dtype_id = footprint.running_format
+        ON running.engine_id = footprint.engine_id AND running.running_id = footprint.running_format
             AND running.phase_id = footprint.phase_id
         AND running.attention = footprint.attention AND running.gpu_id = card_row.gpu_id
 )

@@ -76,7 +76,8 @@ judged AS (
     LEFT JOIN kv_older AS older ON older.kv_dtype_id = placed.kv_dtype_id AND older.engine_id = placed.engine_id
         AND older.model_id = placed.model_id
     LEFT JOIN runs_on AS running
-        ON running.engine_id = placed.engine_id AND running.dtype_id = running_format(model, placed.dtype_id)
+        ON running.engine_id = placed.engine_id
+            AND running.running_id = running_format(model, placed.dtype_id, placed.engine_id)
             AND running.phase_id = 'inference'
         AND running.attention = placed.attention AND running.gpu_id = gpu.gpu_id
 ),

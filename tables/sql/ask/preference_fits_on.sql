@@ -204,9 +204,10 @@ beside AS (
     LEFT JOIN card_whole ON card_whole.gpu_id = card_row.gpu_id
     LEFT JOIN model ON model.model_id = training.model_id
     LEFT JOIN runs_on AS running ON running.engine_id = training.engine_id
-        AND running.dtype_id = running_format(model, training.dtype_id) AND running.phase_id = training.phase_id
+        AND running.running_id = running_format(model, training.dtype_id, training.engine_id)
+        AND running.phase_id = training.phase_id
         AND running.attention = training.attention AND running.gpu_id = card_row.gpu_id
-    LEFT JOIN runs_on AS generating ON generating.engine_id = rule.engine_id AND generating.dtype_id = 'bf16'
+    LEFT JOIN runs_on AS generating ON generating.engine_id = rule.engine_id AND generating.running_id = 'bf16'
         AND generating.phase_id = 'inference' AND generating.attention = 'flash'
         AND generating.gpu_id = card_row.gpu_id
 ),

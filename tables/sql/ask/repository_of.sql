@@ -168,11 +168,14 @@ base AS (
     WHERE regexp_matches(plain_name(first_match.base), '[a-z]{3}.*[0-9]')
     HAVING count(DISTINCT plain_name(work.plain_name)) = 1
         AND bool_or(begins_in_words(work.plain_name, plain_name(first_match.base)))
+    -- (how it is tuned, said of a model that has no other: qwen3 8b instruct, which is no Qwen3-VL-8B-Instruct)
+    UNION ALL SELECT 6, regexp_replace(base, '(?i)[-_ ](instruct|it|chat)$', ''), NULL, NULL FROM first_match
+    WHERE NOT contains(base, '/')
     -- (some words of a name that is told by them: qwen3 coder 30b; an id is none, nor a name that somebody has)
-    UNION ALL SELECT 6, model_by_words(base), NULL, NULL FROM first_match
+    UNION ALL SELECT 7, model_by_words(base), NULL, NULL FROM first_match
     WHERE NOT contains(base, '/') AND plain_name(base) NOT IN (SELECT known.name FROM plain_model AS known)
     -- (a pipeline with its library behind it, where its own repository is another's)
-    UNION ALL SELECT 7, regexp_replace(base, '(?i)[-_]diffusers$', ''), NULL, NULL FROM first_match
+    UNION ALL SELECT 8, regexp_replace(base, '(?i)[-_]diffusers$', ''), NULL, NULL FROM first_match
 ),
 found AS (
     SELECT plain.model_id, base.dtype, base.file_bytes

@@ -133,5 +133,5 @@ SELECT coalesce(card.known_id, card.gpu_id) AS gpu_id, speech.model_id, speech.d
 FROM card_asked AS card
 CROSS JOIN speech_of(model_id, seconds := seconds, dtype_id := dtype_id, engine_id := engine_id,
     text_tokens := text_tokens) AS speech
-LEFT JOIN runs_on AS running ON running.engine_id = speech.engine_id AND running.dtype_id = speech.dtype_id
+LEFT JOIN runs_on AS running ON running.engine_id = speech.engine_id AND running.running_id = speech.dtype_id
     AND running.phase_id = 'inference' AND running.attention = 'flash' AND running.gpu_id = card.known_id;

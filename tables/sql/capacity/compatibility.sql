@@ -33,7 +33,8 @@ WITH judged AS (
     JOIN model ON model.model_id = scenario.model_id
     JOIN gpu ON true
     LEFT JOIN runs_on AS running
-        ON running.engine_id = scenario.engine_id AND running.dtype_id = running_format(model, scenario.dtype_id)
+        ON running.engine_id = scenario.engine_id
+            AND running.running_id = running_format(model, scenario.dtype_id, scenario.engine_id)
             AND running.phase_id = scenario.phase_id
         AND running.attention = scenario.attention AND running.gpu_id = gpu.gpu_id
 )

@@ -6,14 +6,18 @@
 --   kv_reason(…): the same of the format of its KV cache (kv_dtype.csv, kv_reader.csv); published scenarios hold theirs
 --       in 16 bits
 --
--- A line names engines and formats by patterns (gguf-*), cards by vendor, by architecture or compute capability, or by
--- a range of compute capabilities; what it leaves empty it does not ask for. `runs` is empty where sources do not
--- settle it. No line: not known.
+-- A line names engines and formats by patterns (gguf-*), models by their type, cards by vendor, by architecture or
+-- compute capability, or by a range of compute capabilities; what it leaves empty it does not ask for. `runs` is empty
+-- where sources do not settle it. No line: not known. Models of a type that some line of an engine is of alone
+-- (model.limited_engines) have rows of their own, of all lines: running_id names the type.
 -- Units: compute capability as NVIDIA numbers it. Source: support.csv, each line with its own. Not covered: versions of
 -- drivers, operating systems, kernels that run but slowly.
 
 CREATE OR REPLACE MACRO names_one(words, word) AS
     words IS NULL OR list_bool_or(list_transform(string_split(words, ' '), lambda pattern: word GLOB pattern));
+
+-- a format, and the type of a model that runs on fewer cards in it
+CREATE OR REPLACE MACRO running_word(dtype_id, model_type) AS dtype_id || coalesce('/' || model_type, '');
 
 CREATE OR REPLACE TABLE runs_on AS
 WITH asked AS (
@@ -23,14 +27,27 @@ WITH asked AS (
         AND (phase.phase_id = 'inference' OR starts_with(engine.engine_id, 'transformers')
             OR engine.engine_id IN (SELECT engine_id FROM sharding_rule))
 ),
+-- models that some line is of alone, by engine
+limited AS (
+    SELECT DISTINCT engine.engine_id, unnest(string_split(line.model_types, ' ')) AS model_type
+    FROM support AS line JOIN engine ON names_one(line.engine_ids, engine.engine_id)
+    WHERE line.model_types IS NOT NULL
+),
+asked_of AS (
+    SELECT asked.*, NULL::VARCHAR AS model_type FROM asked
+    UNION ALL SELECT asked.*, limited.model_type FROM asked JOIN limited USING (engine_id)
+),
 named AS (
-    SELECT asked.*, line.* EXCLUDE (engine_ids, dtype_ids, phase_ids, attention)
-    FROM asked JOIN support AS line
+    SELECT asked.*, line.* EXCLUDE (engine_ids, dtype_ids, phase_ids, attention, model_types)
+    FROM asked_of AS asked JOIN support AS line
         ON names_one(line.engine_ids, asked.engine_id) AND names_one(line.dtype_ids, asked.dtype_id)
+        AND (line.model_types IS NULL
+            OR coalesce(list_contains(string_split(line.model_types, ' '), asked.model_type), false))
         AND names_one(line.phase_ids, asked.phase_id)
             AND coalesce(line.attention = iif(asked.attention = 'masked', 'flash', asked.attention), true)
 )
-SELECT named.engine_id, named.dtype_id, named.phase_id, named.attention, gpu.gpu_id, named.runs, named.how, named.source
+SELECT named.engine_id, running_word(named.dtype_id, named.model_type) AS running_id, named.dtype_id, named.model_type,
+    named.phase_id, named.attention, gpu.gpu_id, named.runs, named.how, named.source
 FROM named JOIN gpu
     ON names_one(named.vendors, gpu.vendor)
     AND (named.targets IS NULL OR coalesce(names_one(named.targets, gpu.compute_capability), false)
@@ -40,7 +57,7 @@ FROM named JOIN gpu
     AND (named.below_capability IS NULL OR coalesce(try_cast(gpu.compute_capability AS DOUBLE) < named.below_capability,
         false))
 QUALIFY row_number() OVER (
-    PARTITION BY named.engine_id, named.dtype_id, named.phase_id, named.attention, gpu.gpu_id
+    PARTITION BY named.engine_id, running_id, named.phase_id, named.attention, gpu.gpu_id
         ORDER BY named.support_rank
 ) = 1;
 
@@ -76,5 +93,8 @@ CREATE OR REPLACE MACRO kv_reason(held, older, vendor, compute_capability) AS CA
             coalesce(older, held.least_capability)) || ' and later are known', '')
 END;
 
--- the format that a scenario holds its weights in: that of the checkpoint where it is taken as published
-CREATE OR REPLACE MACRO running_format(model, dtype_id) AS iif(dtype_id = 'stored', model.stored_format, dtype_id);
+-- the format that a scenario holds its weights in: that of the checkpoint where it is taken as published; with the
+-- model's type where lines of support are of that type alone (model.limited_engines)
+CREATE OR REPLACE MACRO running_format(model, dtype_id, engine_id) AS running_word(
+    iif(dtype_id = 'stored', model.stored_format, dtype_id),
+    iif(list_contains(string_split(model.limited_engines, ' '), engine_id), model.model_type, NULL));

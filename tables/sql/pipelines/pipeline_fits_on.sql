@@ -48,7 +48,7 @@ FROM card_asked
 LEFT JOIN gpu ON gpu.gpu_id = lower(card_asked.gpu_id)
 CROSS JOIN placed AS pipeline
 -- diffusers runs on the PyTorch that Transformers does
-LEFT JOIN runs_on AS running ON running.engine_id = 'transformers' AND running.dtype_id = pipeline.dtype_id
+LEFT JOIN runs_on AS running ON running.engine_id = 'transformers' AND running.running_id = pipeline.dtype_id
     AND running.phase_id = 'inference' AND running.attention = 'flash'
     AND running.gpu_id = gpu.gpu_id
 ORDER BY pipeline.asked_row, pipeline.total_bytes DESC;

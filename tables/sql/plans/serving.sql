@@ -60,7 +60,7 @@ serving_scenario AS (
     FROM serving_way
 ),
 serving_placed AS MATERIALIZED (
-    SELECT footprint.*, running_format(known, footprint.dtype_id) AS running_id, kv,
+    SELECT footprint.*, running_format(known, footprint.dtype_id, footprint.engine_id) AS running_id, kv,
         older.least_capability AS older_capability
     FROM footprints_in('serving_scenario', 'inference', is_plain := true) AS footprint
     LEFT JOIN model AS known ON known.model_id = footprint.model_id
@@ -82,7 +82,7 @@ serving_told AS (
         AND placed.engine_id IS NOT DISTINCT FROM coalesce(way.engine_id, placed.engine_id)
         AND placed.kv_dtype_id IS NOT DISTINCT FROM coalesce(way.kv_dtype_id, placed.kv_dtype_id)
     LEFT JOIN runs_on AS running
-        ON running.engine_id = placed.engine_id AND running.dtype_id = placed.running_id
+        ON running.engine_id = placed.engine_id AND running.running_id = placed.running_id
             AND running.phase_id = 'inference'
         AND running.attention = placed.attention AND running.gpu_id = card.gpu_id
 ),

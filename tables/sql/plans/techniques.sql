@@ -65,7 +65,8 @@ technique_told AS (
     LEFT JOIN shape ON shape.model_id = footprint.model_id
     LEFT JOIN model AS known ON known.model_id = footprint.model_id
     LEFT JOIN runs_on AS running
-        ON running.engine_id = footprint.engine_id AND running.dtype_id = running_format(known, footprint.dtype_id)
+        ON running.engine_id = footprint.engine_id
+            AND running.running_id = running_format(known, footprint.dtype_id, footprint.engine_id)
             AND running.phase_id = footprint.phase_id
         AND running.attention = footprint.attention AND running.gpu_id = card.gpu_id
 ),

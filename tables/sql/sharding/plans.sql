@@ -117,7 +117,8 @@ judged AS (
     LEFT JOIN gpu AS card ON card.gpu_id = lower(plan_card.named_id)
     LEFT JOIN model ON model.model_id = footprint.model_id
     LEFT JOIN runs_on AS running
-        ON running.engine_id = footprint.engine_id AND running.dtype_id = running_format(model, footprint.dtype_id)
+        ON running.engine_id = footprint.engine_id
+            AND running.running_id = running_format(model, footprint.dtype_id, footprint.engine_id)
             AND running.phase_id = footprint.phase_id
         AND running.attention = footprint.attention AND running.gpu_id = card.gpu_id
 ),
