@@ -49,7 +49,7 @@ WITH answered AS (
 ),
 windowed AS (SELECT DISTINCT model_id FROM attention_layer WHERE window_tokens IS NOT NULL),
 described AS (
-    SELECT report, footprint.*, model.vocab_size, running_format(model, footprint.dtype_id) AS running_format,
+    SELECT report, footprint.*, model.vocab_size, running_format(model, footprint.dtype_id, footprint.engine_id) AS running_format,
         footprint.model_id IN (FROM windowed) AS has_windows, seeing.model_id IS NOT NULL AS sees, seeing.has_counted_tower,
         sharing.data_setting, sharing.expert_setting, sharing.context_setting, kv, kv.setting AS kv_setting
     FROM answered
@@ -65,7 +65,7 @@ judged AS (
     JOIN card_row ON card_row.gpu_id = report.gpu_id
     LEFT JOIN kv_older AS older ON older.kv_dtype_id = footprint.kv_dtype_id AND older.engine_id = footprint.engine_id
         AND older.model_id = footprint.model_id AND is_from(footprint.program_version, older.min_version)
-    LEFT JOIN runs_on AS running ON running.engine_id = footprint.engine_id AND running.dtype_id = footprint.running_format
+    LEFT JOIN runs_on AS running ON running.engine_id = footprint.engine_id AND running.running_id = footprint.running_format
         AND running.phase_id = footprint.phase_id AND running.attention = footprint.attention AND running.gpu_id = card_row.gpu_id
 ),
 told AS (
