@@ -371,3 +371,11 @@ def test_no_completion_changes_what_a_source_states_or_says_what_none_does():
         found = [config for config, _ in completions(record)]
         assert found and all(config.items() >= dims.items() for config in found)
         assert not any(value is None for config in found for value in config.values())
+
+
+def test_of_two_lenders_the_one_that_is_known_better_is_named():
+    """Whoever has a config of its own, then one that somebody lists, and last one that was assumed."""
+    kinds = ("assumed", "sibling", "verbatim")
+    lenders = [replace(BASE, model_id=f"org/{number}", config_kind=kind) for number, kind in enumerate(kinds)]
+    assert borrowed(BARE, *lenders)[1].note.startswith("The shape of org/2")
+    assert borrowed(BARE, *lenders[:2])[1].note.startswith("The shape of org/1")

@@ -60,3 +60,10 @@ def test_a_text_beside_a_matrix_is_up_to_40_bytes_longer():
 
 def test_what_leaves_layers_in_16_bits_leaves_two():
     assert {storage.spared_layers for storage in STORAGES} == {0, 2}
+
+
+def test_scales_of_scales_of_4_bit_normalfloat_are_one_for_256():
+    """513 scales, the last block of which is begun: in 64s, not in 65s."""
+    storage = KNOWN["4-bit NormalFloat with its scales, tables and a text per matrix"]
+    assert storage.extra(27, 1216) == 2 * 513 + 3 + 272 + 300
+    assert storage.matrix_bytes(27, 1216) == 27 * 1216 // 2 + 513 + 4 * 3 + 4 * 272 + 170

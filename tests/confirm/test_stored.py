@@ -113,6 +113,13 @@ def test_nf4_is_told_up_to_the_text_beside_each_matrix():
     assert explanation.stored_bytes == pytest.approx(WEIGHTS / 2 + blocks + 2 * rest, rel=0.001)
 
 
+@pytest.mark.parametrize(("text_bytes", "is_told"), [(149, False), (150, True), (190, True), (191, False)])
+def test_a_text_beside_each_matrix_of_nf4_has_150_to_190_bytes(text_bytes, is_told):
+    nested = LAYERS * sum(-(-out * into // 64 // 256) for out, into in LINEARS)
+    total = decoder().parameter_count + 2 * WEIGHTS // 64 + nested + MATRICES * (272 + 2 * text_bytes)
+    assert (explain_total(decoder(), total) is not None) is is_told
+
+
 def test_scales_per_row_may_be_of_two_formats_and_the_config_decides():
     total = decoder().parameter_count + ROWS
     assert explain_total(decoder(), total).is_ambiguous
