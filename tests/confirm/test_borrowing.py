@@ -364,6 +364,9 @@ def test_no_completion_changes_what_a_source_states_or_says_what_none_does():
         DIMS | {"head_dim": 64},
         {"model_type": "gpt2", "n_embd": 64, "n_head": 2, "n_layer": 2, "vocab_size": 500},
         {"model_type": "llama"},
+        {"model_type": "llama", "num_attention_heads": 4},
+        {"model_type": "llama", "hidden_size": 64},
+        {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 0},
         {"model_type": "lfm2", "num_hidden_layers": 0},
         {"model_type": "lfm2", "num_hidden_layers": True},
     ):
