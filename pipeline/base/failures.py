@@ -7,6 +7,7 @@ so that it is known where it was made. Other people's text never reaches the ter
 from __future__ import annotations
 
 import errno
+import os
 import signal
 import socket
 import sys
@@ -21,6 +22,8 @@ from pipeline.base.bounds import visible
 
 FAILED = 1
 WHOLE = "what is published is whole"  # its tables may be new already where its site is not, and that has its own line
+ROOM = "a build lies beside the last one until it is whole, so twice its size has to be free"
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 _SIGNALS = {
     name: getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
 }  # besides Ctrl-C, which Python turns into KeyboardInterrupt by itself
@@ -109,9 +112,19 @@ def _foreseen() -> tuple[type[BaseException], ...]:
 def _of_system(error: OSError) -> str:
     about = [str(name) for name in (error.filename, error.filename2) if name]
     what = f"{(error.strerror or str(error)).lower()}{': ' if about else ''}{' and '.join(about)}"
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"{what}; a build lies beside the last one until it is whole, so twice its size has to be free ({WHOLE})"
+    if error.errno in _FULL:
+        return f"{what}; {ROOM} ({WHOLE})"
     return what if error.strerror else str(error)
+
+
+def is_out_of_room(error: BaseException | None) -> bool:
+    """Whether a disk is full, whoever met it: DuckDB, Arrow and processes of ours say it in the system's words, and not all in their first line."""
+    words = [os.strerror(number) for number in _FULL]
+    while error is not None:
+        if (isinstance(error, OSError) and error.errno in _FULL) or any(word in str(error) for word in words):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _of_database(error: Exception, duckdb: object) -> str:

@@ -117,7 +117,7 @@ def _usual_head(own: Config) -> int | None:
 def _hybrids(own: Config) -> Iterator[Config]:
     """LFM2: how many layers attend shows in the count, and whether a width is meant as it stands; in which order, nowhere."""
     layers = own.get("num_hidden_layers")
-    if own.get("model_type") in ("lfm2", "lfm2_moe") and type(layers) is int and 0 < layers < _MOST_LAYERS:
+    if own.get("model_type") in ("lfm2", "lfm2_moe") and type(layers) is int and layers < _MOST_LAYERS:
         for attending in range(1, layers):
             mixed = own | {"layer_types": ["conv"] * (layers - attending) + ["full_attention"] * attending}
             yield mixed

@@ -98,10 +98,6 @@ class Matrix:
     storage: str
     shape: tuple[int, ...] | None
 
-    @property
-    def element_count(self) -> int:
-        return math.prod(self.shape) * self.row.count if self.shape is not None else 0
-
 
 def unpack(rows: Sequence[Row], form: Form = (None, None)) -> list[Matrix]:
     """Every row with what it stands for. `form`: bits of packed integers and their group, where a config says so. Raises NotDescribed."""

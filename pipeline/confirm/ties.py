@@ -85,9 +85,7 @@ def _is_guess(record: Record, found: Graded) -> bool:
     if found.anatomy is None or found.census is not None or record.config_kind not in _GUESSED:
         return False
     is_stated = record.config_kind == "reconstructed" and TIE not in record.config_inferred_fields and _states(record)
-    has_two = (
-        _own_head(found.anatomy) > 0 if not found.anatomy.is_head_tied else TIED_AGAIN in (found.stored_note or "")
-    )
+    has_two = TIED_AGAIN in (found.stored_note or "") if found.anatomy.is_head_tied else bool(_own_head(found.anatomy))
     return has_two and not is_stated and found.anatomy.is_head_tied is not None
 
 
@@ -163,12 +161,11 @@ def _read_again(record: Record, found: Graded, *, is_tied: bool) -> Graded | Non
         other = grade(replace(record, config=config), read_config(config), is_tie_known=True)
     except Exception:
         return None  # whatever goes wrong with a config that nobody wrote says nothing
-    held = other.anatomy
-    if held is None or other.grade == "derived" or held.is_head_tied is not is_tied:
+    if other.grade not in ("exact", "matched"):
         return None
-    if (TIED_AGAIN in (other.stored_note or "")) is not is_tied or (_own_head(held) > 0) is is_tied:
+    own, held = found.anatomy, other.anatomy
+    if (TIED_AGAIN in (other.stored_note or "")) is not is_tied or bool(_own_head(held)) is is_tied:
         return None
-    own = found.anatomy
     kept = {"model_type": own.model_type, "towers": own.towers, "max_context_tokens": own.max_context_tokens}
     kept |= {"trained_context_tokens": own.trained_context_tokens}
     return replace(other, grade=found.grade, anatomy=replace(held, **kept))

@@ -14,12 +14,14 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from pipeline import ROOT, render
+from pipeline.base import failures
 from pipeline.base.collector import seldom_collected
 from pipeline.base.progress import Progress, step
 from pipeline.book.packs import Packs
@@ -66,7 +68,7 @@ def publish(
     """
     folder = output.resolved(folder)
     output.refuse(folder)
-    with alone(folder), seldom_collected():
+    with _telling_of_room(folder), alone(folder), seldom_collected():
         output.recover(folder)
         tables, site = folder / "tables", folder / "site"
         wanted = _fingerprints(root)
@@ -160,6 +162,20 @@ def alone(folder: Path) -> Iterator[None]:
         except BlockingIOError:
             raise PublishError(f"another build of {folder}, or a release of it, is running") from None
         yield
+
+
+@contextmanager
+def _telling_of_room(folder: Path) -> Iterator[None]:
+    """A disk that runs full is one sentence that names the folder: who meets it names a file of the build, or none."""
+    try:
+        yield
+    except Exception as error:
+        named = getattr(error, "filename", None)
+        is_elsewhere = named is not None and folder.parent not in Path(os.path.abspath(os.fsdecode(named))).parents
+        if is_elsewhere or not failures.is_out_of_room(error):
+            raise
+        problem = f"no space left on the disk of {folder}; {failures.ROOM} ({failures.WHOLE})"
+        raise PublishError(problem) from error
 
 
 def _fingerprints(root: Path) -> dict[str, str]:

@@ -271,3 +271,26 @@ def test_signals_are_as_before_once_a_command_is_done(config_path, capsys):
     before = [signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGHUP)]
     assert main(["anatomy", str(config_path)]) == 0
     assert [signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGHUP)] == before
+
+
+def broken(by: Exception | None) -> Exception:
+    error = RuntimeError("the pages could not be written")
+    error.__cause__ = by
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "is_full"),
+    [
+        (no_space(), True),
+        (OSError(errno.EDQUOT, os.strerror(errno.EDQUOT)), True),
+        # DuckDB says it in a second line, and of a transaction
+        (duckdb.IOException("IO Error: CHECKPOINT failed.\n\nCould not write file: No space left on device"), True),
+        (duckdb.TransactionException('Failed to commit: Could not write "x.wal": No space left on device'), True),
+        (broken(no_space()), True),
+        (broken(None), False),
+        (OSError(errno.EACCES, "Permission denied", "/x"), False),
+    ],
+)
+def test_a_full_disk_is_known_whoever_met_it(error, is_full):
+    assert failures.is_out_of_room(error) is is_full

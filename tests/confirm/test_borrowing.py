@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from pipeline.anatomy import read_config
 from pipeline.confirm.borrowing import TWO_SHAPES, Lenders, lent_on, settled
+from pipeline.confirm.completing import completions
 from pipeline.confirm.grade import Graded, grade
 from pipeline.confirm.stored import extras_by_sum
 from pipeline.hub.record import Record
@@ -338,3 +339,46 @@ def test_diffusion_gemma_is_gemma_4_and_a_block_for_its_last_guess():
     assert found.grade == "matched" and found.anatomy.parameter_count == record.stored_parameter_count
     assert found.anatomy.parameter_count - alone.parameter_count == 3 * 2816 * 2112 + 2816
     assert found.anatomy.attention[:2] == alone.attention[:2]
+
+
+def test_a_context_that_a_source_states_is_its_own_and_a_strangers_is_not_taken():
+    long = replace(BASE, config={**LLAMA, "max_position_embeddings": 4096})
+    of_base = replace(BARE, base_model_id="org/base")
+    assert borrowed(of_base, long)[1].anatomy.max_context_tokens == 4096
+    assert borrowed(replace(of_base, context_length_reported=777), long)[1].anatomy.max_context_tokens == 777
+    assert borrowed(BARE, long)[1].anatomy.max_context_tokens is None, "an equal shape says nothing of it"
+    assert borrowed(replace(BARE, context_length_reported=777), long)[1].anatomy.max_context_tokens == 777
+
+
+def test_a_config_of_its_own_that_nobody_understands_is_not_read_as_a_relatives():
+    own = replace(BARE, model_id="org/own", base_model_id="org/base", config={"model_type": "nobody_knows"})
+    for kind, grade_ in (("verbatim", "unknown"), ("partial", "matched")):
+        record = replace(own, config_kind=kind, config=own.config if kind == "verbatim" else DIMS)
+        lent = lent_on([(BASE, grade(BASE, read_config(LLAMA))), (record, UNKNOWN)])
+        assert lent[1][1].grade == grade_, kind
+
+
+def test_no_completion_changes_what_a_source_states_or_says_what_none_does():
+    """A head of a width of its own, a table of positions of an unknown length, a model without a layer."""
+    for dims in (
+        DIMS | {"head_dim": 64},
+        {"model_type": "gpt2", "n_embd": 64, "n_head": 2, "n_layer": 2, "vocab_size": 500},
+        {"model_type": "llama"},
+        {"model_type": "llama", "num_attention_heads": 4},
+        {"model_type": "llama", "hidden_size": 64},
+        {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 0},
+        {"model_type": "lfm2", "num_hidden_layers": 0},
+        {"model_type": "lfm2", "num_hidden_layers": True},
+    ):
+        record = replace(BARE, config=dims, config_kind="partial")
+        found = [config for config, _ in completions(record)]
+        assert found and all(config.items() >= dims.items() for config in found)
+        assert not any(value is None for config in found for value in config.values())
+
+
+def test_of_two_lenders_the_one_that_is_known_better_is_named():
+    """Whoever has a config of its own, then one that somebody lists, and last one that was assumed."""
+    kinds = ("assumed", "sibling", "verbatim")
+    lenders = [replace(BASE, model_id=f"org/{number}", config_kind=kind) for number, kind in enumerate(kinds)]
+    assert borrowed(BARE, *lenders)[1].note.startswith("The shape of org/2")
+    assert borrowed(BARE, *lenders[:2])[1].note.startswith("The shape of org/1")

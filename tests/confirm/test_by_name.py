@@ -59,6 +59,7 @@ def test_a_total_that_shows_groups_and_what_is_left_out_is_taken_at_its_word(gra
 def test_where_nothing_says_how_much_is_packed_there_is_no_number(graded):
     found, _ = graded("QUASAR-QAT/Qwen3.8-27B-QUASAR-NVFP4")  # 19.7 GB or 30.1
     assert found.parts is None and "only its name says its format" in found.stored_unknown_reason
+    assert found.stored_format == "nvfp4"
     found, _ = graded("RedHatAI/NVIDIA-Nemotron-3.5-Lightning-30B-A3B-FP8")  # 3 % between them: the larger
     assert "counted at the larger" in found.stored_note and found.stored_unknown_reason is None
 

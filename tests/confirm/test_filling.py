@@ -7,7 +7,7 @@ import pytest
 
 from pipeline.anatomy import read_config
 from pipeline.confirm.candidates import FILLED, candidates
-from pipeline.confirm.filling import _sliding_heads, fillings, without
+from pipeline.confirm.filling import _sliding_heads, fillings, wholes, without
 from pipeline.confirm.grade import grade
 from pipeline.hub.record import Record
 
@@ -132,3 +132,11 @@ def test_layers_that_slide_have_heads_that_share_keys_evenly(heads, shared, coun
     config = {"model_type": "laguna", "num_attention_heads": heads, "num_key_value_heads": shared}
     found = _sliding_heads(Record("org/model", config=config), SimpleNamespace(layer_count=5))
     assert [each["num_attention_heads_per_layer"] for _, each in found] == [[heads, n, n, n, heads] for n in counts]
+
+
+def test_rows_for_padding_are_part_of_the_whole_that_a_total_decides_about():
+    roberta = BERT | {"model_type": "roberta", "architectures": ["RobertaModel"]}
+    ((words, whole),) = wholes(Record("org/model", config=roberta, config_kind="library_table"))
+    rows = roberta["max_position_embeddings"] + 2
+    assert words.startswith(f"{rows:,} rows of positions")
+    assert [t.out_features for t in whole.tensors if t.role == "position_embedding"] == [rows]

@@ -189,3 +189,25 @@ def test_a_gguf_repository_without_a_config_has_the_shape_and_cache_of_its_base_
     # made of the same base, but its header holds another model: weights alone
     assert (found["org/other"].grade, found["org/other"].anatomy.layer_count) == ("derived", None)
     assert found["org/other"].anatomy.parameter_count == written()["MixtralForCausalLM"]["parameter_count"]
+
+
+def test_of_many_classes_that_differ_some_are_named_and_the_others_counted():
+    changed = {"num_key_value_heads": 4, "intermediate_size": 100, "vocab_size": 490, "hidden_size": 128}
+    note = graded(record(config={**LLAMA["config"], **changed})).note
+    assert note.count(" instead of ") == 4 and " and 1 more classes" in note
+
+
+@pytest.mark.parametrize(("size", "count"), [(0, None), (1, 1)])
+def test_headers_of_one_parameter_are_headers_and_of_none_are_not(size, count):
+    rows = [["model.layers.*.input_layernorm.weight", "BF16", [size], 1, "0"]]
+    header = {"format": "safetensors", "file": "f", "file_count": 1, "tensors": rows}
+    found = graded(record(header=header, config={"model_type": "nobody_knows"}))
+    assert (found.anatomy and found.anatomy.parameter_count) == count
+
+
+def test_a_checkpoint_whose_experts_are_in_4_bit_floats_is_told_by_them_whatever_else_is_in_16():
+    row = written()["MixtralForCausalLM"]
+    header = repacked(row["header"], FORMATS["mxfp4"][0], lambda name: ".experts." in name)
+    assert graded(record(row, header)).stored_format == "mxfp4"
+    dense = repacked(LLAMA["header"], FORMATS["mxfp4"][0], lambda name: ".mlp." in name)
+    assert graded(record(header=dense)).stored_format is None

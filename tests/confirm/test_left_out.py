@@ -248,3 +248,15 @@ def test_whatever_a_config_says_ends_as_parts_of_the_whole_or_as_undecided(noise
         assert str(reason)
     else:
         assert found is None or sum(p.element_count for p in found) == anatomy.parameter_count
+
+
+def test_a_rule_of_auto_round_leaves_out_what_has_16_bits_and_nothing_of_fewer():
+    whole = {"quant_method": "auto-round", "bits": 4, "group_size": 128}
+    assert held(whole)["attention"] == {"gptq-int4": LAYERS}
+    packed = held({**whole, "packing_format": "auto_round:auto_awq"})
+    assert packed["attention"] == {"awq-int4": LAYERS}
+    mixed = held({**whole, "extra_config": {r".*self_attn.*": {"bits": 8}, r".*down_proj.*": {"bits": 16}}})
+    assert mixed["attention"] == {"gptq-int8": LAYERS}
+    assert (mixed["ffn_down"], mixed["ffn_up"]) == ({"bf16": LAYERS}, {"gptq-int4": LAYERS})
+    with pytest.raises(Undecided):
+        held({**whole, "bits": 5})

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from pipeline.anatomy import read_config
 from pipeline.confirm.grade import grade
-from pipeline.confirm.recipes import explain_recipe
+from pipeline.confirm.recipes import explain_mlx, explain_recipe
+from tests.confirm.test_stored import HIDDEN, VOCAB, WEIGHTS, decoder
 from tests.once import bundled_snapshot
 
 FLASH, PRO = "nvidia/DeepSeek-V4-Flash-NVFP4", "nvidia/DeepSeek-V4-Pro-NVFP4"
@@ -79,3 +80,14 @@ def test_what_mlx_packs_throughout_comes_out_to_the_element(model_id, words):
 def test_a_total_that_counts_single_weights_is_not_read_as_words():
     record = replace(RECORDS[DENSE], parameters_kind="exact_safetensors")
     assert grade(record, read_config(record.config)).grade == "unknown"
+
+
+@pytest.mark.parametrize("group", [32, 64, 128])
+@pytest.mark.parametrize("bits", [1, 2, 3, 4, 5, 6, 8])
+def test_every_width_that_mlx_packs_is_told_by_the_total(bits, group):
+    packed = WEIGHTS + 2 * VOCAB * HIDDEN  # embedding and head too; norms stay
+    more = packed * bits // 32 + 2 * packed // group - packed
+    total = decoder().parameter_count + more
+    ((words, size),) = explain_mlx(decoder(), total).parts
+    assert f"{bits}-bit integers, a scale and a bias per {group}" in words and size == more
+    assert explain_mlx(decoder(), total + 1) is None

@@ -113,6 +113,13 @@ def test_nf4_is_told_up_to_the_text_beside_each_matrix():
     assert explanation.stored_bytes == pytest.approx(WEIGHTS / 2 + blocks + 2 * rest, rel=0.001)
 
 
+@pytest.mark.parametrize(("text_bytes", "is_told"), [(149, False), (150, True), (190, True), (191, False)])
+def test_a_text_beside_each_matrix_of_nf4_has_150_to_190_bytes(text_bytes, is_told):
+    nested = LAYERS * sum(-(-out * into // 64 // 256) for out, into in LINEARS)
+    total = decoder().parameter_count + 2 * WEIGHTS // 64 + nested + MATRICES * (272 + 2 * text_bytes)
+    assert (explain_total(decoder(), total) is not None) is is_told
+
+
 def test_scales_per_row_may_be_of_two_formats_and_the_config_decides():
     total = decoder().parameter_count + ROWS
     assert explain_total(decoder(), total).is_ambiguous
@@ -212,3 +219,38 @@ def test_no_quantization_config_is_too_odd_to_read(value):
     for config in ({"quantization_config": value}, {"text_config": value}, {"dtype": value}):
         declared_format(config)
         plain_format(config)
+
+
+def test_a_checkpoint_of_single_dtypes_weighs_what_each_of_them_takes():
+    """By the widths of safetensors; a dtype of no whole bytes leaves the size open."""
+    widths = {
+        "F32": 4,
+        "BF16": 2,
+        "F16": 2,
+        "F8_E4M3": 1,
+        "F8_E5M2": 1,
+        "I64": 8,
+        "I32": 4,
+        "I16": 2,
+        "I8": 1,
+        "BOOL": 1,
+    }
+    for name, width in widths.items():
+        assert bytes_by_counts({name: 1000}, 1000) == 1000 * width, name
+    assert bytes_by_counts({"BF16": 1000, "F32": 10}, 1010) == 2040
+    assert bytes_by_counts({"BF16": 1000, "F4": 10}, 1010) is None
+    assert bytes_by_counts({"BF16": 1000}, 1010) is None
+
+
+ATTENTION = LAYERS * sum(out * into for out, into in LINEARS[:4])
+FEED_FORWARD = WEIGHTS - ATTENTION
+
+
+def test_what_lies_beside_a_feed_forward_in_4_bit_floats_is_in_8_bits_or_in_16():
+    """No recipe has integers of 4 bits there."""
+    floats = FEED_FORWARD // 16 - FEED_FORWARD // 2
+    total = decoder().parameter_count + floats
+    found = explain_total(decoder(), total + LAYERS * (16 + 4 + 4 + 16))
+    assert found.storage.dtype_id == "nvfp4" and found.groups == {"feed-forward"} and found.eights == {"attention"}
+    assert explain_total(decoder(), total).groups == {"feed-forward"}
+    assert explain_total(decoder(), total + ATTENTION // 128 - ATTENTION * 7 // 8) is None

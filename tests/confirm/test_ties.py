@@ -142,3 +142,17 @@ def test_no_rebuilt_model_of_the_snapshot_rests_on_a_guess_without_a_word(everyt
     guessed = [r for r in everything.values() if "In no source: tie_word_embeddings" in (r["anatomy_note"] or "")]
     decided = [r for r in guessed if " head is " in r["anatomy_note"]]
     assert len(guessed) > 10 and len(decided) > len(guessed) // 3
+
+
+def test_a_model_of_theirs_that_is_as_large_is_the_next_larger_and_no_smaller_one_of_a_head_of_its_own_stands_beside_it():
+    """A layer has as many parameters as 5,122 rows of the vocabulary."""
+
+    def as_large(layers, *, tied):
+        changes = {"layers": layers, "vocab_size": DIMS["vocab_size"] - 5122 * (layers - 4)}
+        record = model(f"maker/of-{layers}-layers", tied=tied, total_has_head=False, **changes)
+        assert read_config({**record.config, "tie_word_embeddings": True}).parameter_count == TIED_COUNT
+        return replace(record, stored_parameter_count=read_config(record.config).parameter_count)
+
+    found = settled(guess(), as_large(5, tied=True))
+    assert found.anatomy.is_head_tied and "as that of maker/of-5-layers" in found.note
+    assert settled(guess(), as_large(5, tied=True), as_large(3, tied=False)).grade == "derived"

@@ -24,6 +24,7 @@ MODELS = ("Qwen/Qwen3-0.6B", "Qwen/Qwen3-8B", "openai/gpt-oss-20b")
 PROGRAM = """
     import pathlib, sys
     from dataclasses import replace
+    from pipeline.base import failures
     from pipeline.base.progress import quiet
     from pipeline.book.packs import Packs
     from pipeline.hub.snapshot import newest_snapshot
@@ -31,8 +32,11 @@ PROGRAM = """
     output, root, packs, *models = sys.argv[1:]
     whole = newest_snapshot()
     some = tuple(record for record in whole.records if record.model_id in models)
-    publish(replace(whole, records=some), quiet, pathlib.Path(output), pathlib.Path(root),
-            packs=Packs(pathlib.Path(packs)))
+    try:
+        publish(replace(whole, records=some), quiet, pathlib.Path(output), pathlib.Path(root),
+                say=lambda line: print(line, flush=True), packs=Packs(pathlib.Path(packs)))
+    except Exception as error:
+        sys.exit(failures.told(error))
 """
 
 
@@ -50,7 +54,7 @@ class Publishing:
         environment = os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(self.folder / "scratch")}
         told = (self.output, self.root, self.folder / "packs", *MODELS)
         command = [sys.executable, "-c", textwrap.dedent(PROGRAM), *map(str, told)]
-        return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=ROOT)
+        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT)
 
     def whole(self, content: str) -> float:
         began, process = time.monotonic(), self.start(content)

@@ -127,7 +127,7 @@ class Figures:
         self.statements = components.fill(self.connection, snapshot)
         self.made_of = self._closures()
         flatten(self.connection)
-        self.connection.execute("SET memory_limit = '4GB'")
+        self.connection.execute("SET memory_limit = '8GB'")
         self.connection.execute(_ASKED)
         asked.begin(self.connection)
         wanted = {name for name, one in self.statements.items() if one.path in paths}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import errno
 import json
 import os
 import signal
@@ -226,3 +227,22 @@ def test_a_killed_build_leaves_the_last_good_build_and_the_next_one_works(stages
     assert output.with_name(".build-next").exists() == (how == signal.SIGKILL)
     assert run(root, output).rebuilt == ("tables", "site")
     assert not output.with_name(".build-next").exists()
+
+
+def test_a_disk_without_room_is_named_and_another_ones_room_is_not_told_as_this_ones(stages, monkeypatch):
+    _ran, root, output = stages
+    run(root, output)
+    before = contents(output)
+    (root / "tables/facts/gpu.csv").write_text("2")
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(output.with_name(".build-next") / "tables" / "x"))
+    elsewhere = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/nowhere/of/ours")
+    for error, told in (
+        (full, publishing.PublishError),
+        (OSError(errno.ENOSPC, "x"), publishing.PublishError),
+        (elsewhere, OSError),
+    ):
+        monkeypatch.setattr(publishing.build, "build_tables", lambda *_, error=error: (_ for _ in ()).throw(error))
+        with pytest.raises(told) as problem:
+            run(root, output)
+        assert (str(output) in str(problem.value)) is (told is publishing.PublishError)
+        assert contents(output) == before
