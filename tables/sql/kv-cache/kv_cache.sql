@@ -13,7 +13,9 @@
 --   (keeps_all_heads).
 -- Tensor parallelism divides the heads, never below one a GPU; a latent is held whole by every rank, and so is the key
 --   of an index beside keys and values (vllm-0.26.0-index-key). Pipelines and
---   layer splits take the GPU with the most layers (stage_share). Data-parallel ranks have a
+--   layer splits take the GPU with the most layers (stage_share); where the last layers read what earlier ones cache,
+--   the GPU with the most layers of each kind that cache (llama-cpp-graph, compute_buffer.csv: where each layer's cache
+--   lies). Data-parallel ranks have a
 --   cache each, for their own sequences (rank_sequences). Decode context parallelism deals tokens out among tensor-
 --   parallel ranks that would hold copies: each has whole cells of its share.
 -- Latents with an index are kept as the row of latent_index says: packed with scales in 8 bits, index keys in 8 bits
@@ -23,13 +25,31 @@
 -- larger: kv-cache/shared_pages.sql.
 -- Not covered: prefix sharing, beam search.
 
--- share of a layer's cache that one GPU holds
-CREATE OR REPLACE MACRO kv_share(layer, scenario) AS CASE
-    WHEN scenario.gpu_count = 1 THEN 1.0
-    WHEN layer.mechanism = 'mla' THEN scenario.stage_share
-    ELSE scenario.stage_share * (layer.whole_share + (1 - layer.whole_share)
-        * ceil(layer.kv_head_count / scenario.tensor_parallel) / greatest(layer.kv_head_count, 1))
-END;
+-- Layers of a kind that cache before a stage of the pipeline begins, where the last layers cache nothing: those that
+-- read the whole context are the last of each period, as in all architectures whose layers borrow.
+CREATE OR REPLACE MACRO borrowed_layers(mixers) AS
+    coalesce(list_sum(list_transform(mixers, lambda mixer: iif(mixer.mechanism = 'shared', mixer.layer_count, 0))), 0);
+CREATE OR REPLACE MACRO caching_layers(model) AS model.layer_count - borrowed_layers(model.mixers);
+CREATE OR REPLACE MACRO caching_before(stage, model, scenario) AS least(caching_layers(model),
+    ceil((model.layer_count + iif(scenario.reads_prompt = 'compute-buffer', 1, 0)) * stage
+        / scenario.pipeline_parallel));
+CREATE OR REPLACE MACRO kind_before(layer, before, model) AS iif(layer.window_tokens IS NULL,
+    floor(before * layer.layer_count / caching_layers(model)),
+    before - floor(before * (caching_layers(model) - layer.layer_count) / caching_layers(model)));
+
+-- share of the layers of a kind on the GPU that has most of them
+CREATE OR REPLACE MACRO kind_share(layer, model, scenario) AS
+    iif(borrowed_layers(model.mixers) = 0 OR scenario.pipeline_parallel = 1, scenario.stage_share,
+        list_max(list_transform(range(0, scenario.pipeline_parallel::BIGINT), lambda stage:
+            kind_before(layer, caching_before(stage + 1, model, scenario), model)
+                - kind_before(layer, caching_before(stage, model, scenario), model))) / layer.layer_count);
+
+-- share of a layer's cache that one GPU of those that divide its heads holds
+CREATE OR REPLACE MACRO head_share(layer, scenario) AS iif(scenario.gpu_count = 1 OR layer.mechanism = 'mla', 1.0,
+    layer.whole_share + (1 - layer.whole_share)
+        * ceil(layer.kv_head_count / scenario.tensor_parallel) / greatest(layer.kv_head_count, 1));
+CREATE OR REPLACE MACRO kv_share(layer, model, scenario) AS iif(scenario.gpu_count = 1, 1.0,
+    kind_share(layer, model, scenario) * head_share(layer, scenario));
 
 -- tokens that a layer can ever read
 CREATE OR REPLACE MACRO read_tokens(layer, scenario) AS iif(layer.mechanism = 'cross', scenario.cross_tokens,
@@ -61,7 +81,7 @@ CREATE OR REPLACE MACRO caches_unread(model) AS
 
 CREATE OR REPLACE MACRO kv_cache_bytes(model, scenario) AS try_cast(ceil(
     scenario.rank_sequences * coalesce(list_sum(list_transform(model.caches, lambda layer:
-        layer.layer_count * cached_bytes(layer, model, scenario) * kv_share(layer, scenario)
+        layer.layer_count * cached_bytes(layer, model, scenario) * kv_share(layer, model, scenario)
             * read_tokens(layer, scenario))), 0)
 ) AS BIGINT);
 
@@ -83,7 +103,7 @@ CREATE OR REPLACE MACRO cached_copies(layer, model, scenario) AS iif(layer.kv_he
 
 CREATE OR REPLACE MACRO kv_padding_bytes(model, scenario) AS try_cast(ceil(
     scenario.rank_sequences * coalesce(list_sum(list_transform(model.caches, lambda layer:
-        layer.layer_count * cached_bytes(layer, model, scenario) * kv_share(layer, scenario)
+        layer.layer_count * cached_bytes(layer, model, scenario) * kv_share(layer, model, scenario)
             * greatest(0, iif(layer.mechanism = 'cross', 0,
             reserved_tokens(layer, model, scenario) * cached_copies(layer, model, scenario)
                 * padded_layers(layer, scenario) - read_tokens(layer, scenario))))), 0)

@@ -20,7 +20,7 @@ CREATE OR REPLACE MACRO layer_state_bytes(layer, scenario) AS (layer.state_eleme
 
 -- one token of a layer, of those that cache tokens the one with most
 CREATE OR REPLACE MACRO widest_token_bytes(model, scenario) AS coalesce(list_max(list_transform(model.caches,
-    lambda layer: cached_bytes(layer, model, scenario) * kv_share(layer, scenario) / scenario.stage_share)), 0);
+    lambda layer: cached_bytes(layer, model, scenario) * head_share(layer, scenario))), 0);
 CREATE OR REPLACE MACRO widest_state_bytes(model, scenario) AS
     coalesce(list_max(list_transform(model.caches, lambda layer: layer_state_bytes(layer, scenario))), 0);
 

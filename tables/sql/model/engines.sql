@@ -4,7 +4,7 @@
 -- and others as plain Llamas: they cache, and attend to, the whole context). And those that leave out a part of its
 -- checkpoint as they load it. Part of `shape`.
 --
--- Units: none. Source: engine_gap.csv, engine_window.csv and engine_part.csv, each line with its own. Not covered:
+-- Units: none. Source: engine_gap.csv, engine_window.csv, engine_part.csv and fused_attention.csv, each line with its own. Not covered:
 -- architectures that nobody looked for.
 
 CREATE OR REPLACE MACRO cannot_load(model, engine_id) AS coalesce(list_contains(model.engine_gaps, engine_id), false);
@@ -37,6 +37,26 @@ CREATE OR REPLACE MACRO gap_words(model, engine_id, kind) AS
     coalesce(': ' || replace(list_filter(model.gap_reasons, lambda one: starts_with(one, engine_id || kind))[1],
         engine_id || kind, ''), '');
 
+-- Models some of whose heads an engine has no fused kernel for. Latent attention reads one head of keys, that of the
+-- latent and what is rotated; where no tensor tells how wide it is, nothing is said.
+CREATE OR REPLACE TEMP TABLE kernel_lacking AS
+WITH latent AS (
+    SELECT model_id, max(out_features) AS latent_elements FROM tensor WHERE role = 'mla_kv_a' GROUP BY model_id
+),
+attending AS (
+    SELECT model_id, mechanism = 'mla' AS is_latent, value_head_dim,
+        iif(mechanism = 'mla', latent_elements, head_dim) AS head_dim,
+        iif(mechanism = 'mla', head_count, head_count // kv_head_count) AS group_heads
+    FROM attention_layer LEFT JOIN latent USING (model_id)
+    WHERE component IN ('text', 'encoder', 'decoder') AND head_count > 0 AND kv_head_count > 0
+)
+SELECT DISTINCT asked.model_id, engine.engine_id
+FROM attending AS asked CROSS JOIN (SELECT DISTINCT engine_id FROM fused_attention) AS engine
+    LEFT JOIN fused_attention AS kernel ON kernel.engine_id = engine.engine_id AND kernel.head_dim = asked.head_dim
+        AND (asked.is_latent OR kernel.value_head_dim = asked.value_head_dim)
+        AND asked.group_heads >= kernel.least_group AND asked.group_heads % kernel.group_multiple = 0
+WHERE kernel.engine_id IS NULL AND asked.head_dim IS NOT NULL;
+
 CREATE OR REPLACE TEMP TABLE engine_shape AS
 WITH gap AS (
     SELECT
@@ -50,6 +70,8 @@ WITH gap AS (
     FROM (
         SELECT model_id, engine_id, gap, how
         FROM model JOIN engine_gap ON list_contains(string_split(model_types, ' '), model_type)
+        UNION ALL
+        SELECT model_id, engine_id, 'unfused' AS gap, 'no kernel for its heads' AS how FROM kernel_lacking
         UNION ALL
         SELECT model_id, engine_id, 'memory' AS gap, 'the class that was read is of text alone' AS how
         FROM model JOIN cache_pool ON list_contains(string_split(model_types, ' '), model_type)

@@ -192,6 +192,22 @@ CREATE OR REPLACE MACRO recipe_reason(scenario, optimizer) AS CASE
 END;
 
 -- Attention, sharing, formats of cache and weights.
+-- A cache in blocks is read by fused attention alone, of heads that are whole blocks.
+CREATE OR REPLACE MACRO head_beside_blocks(model, scenario) AS list_max(list_transform(list_filter(model.mixers,
+    lambda mixer: mixer.mechanism <> 'mla' AND mixer.query_width / mixer.head_count % scenario.kv_block_elements > 0),
+    lambda mixer: mixer.query_width / mixer.head_count));
+CREATE OR REPLACE MACRO block_cache_reason(model, scenario) AS CASE
+    WHEN scenario.kv_block_elements IS NULL THEN NULL
+    WHEN head_beside_blocks(model, scenario) IS NOT NULL THEN scenario.engine_id || ' refuses a KV cache in '
+        || scenario.kv_dtype_id || ', whose blocks of ' || scenario.kv_block_elements || ' elements do not divide heads of '
+        || head_beside_blocks(model, scenario)::BIGINT
+    WHEN scenario.attention = 'eager' THEN
+        scenario.engine_id || ' refuses a KV cache in ' || scenario.kv_dtype_id || ' without fused attention'
+    WHEN has_unfused_class(model, scenario.engine_id) THEN scenario.engine_id || ' has no fused attention on the card '
+        || 'for heads of this model: with a KV cache in ' || scenario.kv_dtype_id
+        || ' the processor attends, and what the card holds then is not described; in 16 bits it is'
+END;
+
 CREATE OR REPLACE MACRO way_reason(model, weight, scenario) AS CASE
     WHEN scenario.attention NOT IN ('flash', 'eager', 'masked') THEN 'attention is flash, eager or masked'
     WHEN scenario.attention = 'masked' AND scenario.phase_id = 'inference' AND scenario.reads_prompt <> 'whole' THEN
@@ -209,6 +225,7 @@ CREATE OR REPLACE MACRO way_reason(model, weight, scenario) AS CASE
     WHEN scenario.kv_element_bits IS NULL THEN 'no such KV dtype: ' || scenario.kv_dtype_id
     WHEN NOT scenario.takes_kv_dtype THEN scenario.engine_id || ' is not described with a KV cache '
         || iif(has_pool(model, scenario.engine_id), 'of this architecture ', '') || 'in ' || scenario.kv_dtype_id
+    WHEN block_cache_reason(model, scenario) IS NOT NULL THEN block_cache_reason(model, scenario)
     WHEN has_pool(model, scenario.engine_id)
         AND NOT list_contains(string_split(model.pool.dtype_ids, ' '), scenario.dtype_id)
         THEN scenario.engine_id || ' is answered for this architecture in ' || replace(model.pool.dtype_ids, ' ', ', ')

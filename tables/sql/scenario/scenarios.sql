@@ -325,6 +325,7 @@ resolved AS (
         coalesce(scenario.lora_dropout > 0, false) AND NOT is_prompted(scenario) AS has_adapter_dropout,
         coalesce(stepping.steps_in_backward, false) AS steps_in_backward, run.fused_loss, run.offloads_checkpoints,
         iif(scenario.phase_id = 'inference', kv.element_bits, 0) AS kv_element_bits,
+        iif(scenario.phase_id = 'inference', kv.block_elements, NULL) AS kv_block_elements,
         takes_kv_dtype(kv, model, scenario) AS takes_kv_dtype, run.process_context_bytes AS engine_context_bytes,
         coalesce(run.keeps_logits, false) AS keeps_logits, coalesce(run.repeats_keys, false) AS repeats_keys,
         asked_trained_bytes_each(scenario) AS trained_bytes_each, coalesce(run.chunks_logits, false) AS chunks_logits,

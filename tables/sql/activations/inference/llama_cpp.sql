@@ -6,6 +6,7 @@
 --                unpacked to 16
 --   scores   without flash attention: micro-batch × 4 × ((heads + 1) × cells of all sequences
 --       + queries, keys, values and what a block holds beside them)
+--       (also where CUDA has no kernel for its heads: table fused_attention)
 --   packed   what is unpacked lies behind attention's result, above what is free again but too small for both: queries
 --       before they were rotated, a fused matrix of queries, keys and values, what shared experts left; and is alive
 --       while a block runs that stands beside attention and not behind it (Command-R, Falcon, GPT-NeoX)
@@ -25,7 +26,8 @@
 -- Units: bytes per GPU. Sources: measured-rows (llama.cpp logs), llama-cpp-graph (llama.cpp's own account of the
 --   buffers of its graphs, tests/oracle/compute_buffer.csv), llama-cpp-tower (the same of towers, tower_buffer.csv).
 -- Not covered: other micro-batches; towers that table tower_graph does not have (0 here: engine_setting says to leave
---   them out, and there is no answer for their images), video, sound of other lengths than 30 seconds; llama.cpp before
+--   them out, and there is no answer for their images), kernels that Metal (heads of 32 and 48) and Vulkan (all multiples
+--   of 8) have and CUDA has not: there less is held; older builds, which have fewer; video, sound of other lengths than 30 seconds; llama.cpp before
 --   its masks were made in 16 bits, its servers that reserve fewer logits than tokens (they need less), masks of window
 --   and micro-batch without flash attention.
 
@@ -105,8 +107,6 @@ CREATE OR REPLACE MACRO handed_stream_bytes_llama_cpp(model, constants) AS
     stream_bytes_llama_cpp(2 + coalesce(model.engine_graph.handed_streams, 0), model, constants)
     + iif(coalesce(model.engine_graph.hands_layer_inputs, false),
         constants.llama_cpp_micro_batch_tokens * 4 * coalesce(model.per_layer_input_sum, 0), 0);
-CREATE OR REPLACE MACRO borrowed_layers(mixers) AS
-    coalesce(list_sum(list_transform(mixers, lambda mixer: iif(mixer.mechanism = 'shared', mixer.layer_count, 0))), 0);
 -- (the head counts as a layer: llama_model_base::load_tensors; those that borrow are the last, of each kind as many as
 -- of all, and each GPU has copies for its own alone)
 CREATE OR REPLACE MACRO first_layer_llama_cpp(layers, gpus_before, scenario) AS
@@ -201,9 +201,12 @@ CREATE OR REPLACE MACRO unfused_buffer_bytes_llama_cpp(model, scenario, constant
                 + constants.llama_cpp_micro_batch_tokens * 4 * model.key_max
                     * iif(has_windows(model, 'llama.cpp'), 3, 1)), 0);
 
+-- (without a kernel for heads of this size llama.cpp goes without flash attention by itself: fused_attention)
+CREATE OR REPLACE MACRO is_unfused_llama_cpp(model, scenario) AS scenario.attention = 'eager'
+    OR model.attention_form = 'biased' OR has_unfused_class(model, scenario.engine_id);
 CREATE OR REPLACE MACRO compute_buffer_bytes_llama_cpp(model, scenario, constants) AS CASE
     WHEN has_engine_index(model, scenario) THEN indexed_buffer_bytes_llama_cpp(model, scenario, constants)
-    WHEN scenario.attention = 'eager' OR model.attention_form = 'biased' THEN
+    WHEN is_unfused_llama_cpp(model, scenario) THEN
         unfused_buffer_bytes_llama_cpp(model, scenario, constants)
     WHEN scenario.pipeline_parallel > 1 THEN
         constants.llama_cpp_pipeline_copies * (mask_bytes_llama_cpp(model, scenario, constants)
