@@ -153,6 +153,50 @@ def test_without_flash_attention_scores_are_of_the_cells_of_all_sequences(footpr
     assert one == four
 
 
+def test_heads_without_a_kernel_are_told_without_flash_attention(footprint_of):
+    """llama.cpp's fattn.cu has no case for heads of 160 and 56, and `auto` switches it off. A packed cache switches it on, for the processor; its
+    blocks of 32 do not divide 56 and 80, and it ends: "K cache type q8_0 with block size 32 does not divide n_embd_head_k=80"."""
+    sarashina, short = "sbintuitions/sarashina2.2-3b-instruct-v0.1", {"dtype_id": "gguf-q4_k_m", "context_tokens": 4096}
+    for model_id in (sarashina, "OuteAI/Lite-Oute-1-300M"):
+        usual, eager = (footprint_of(model_id, **short, attention=kind) for kind in (None, "eager"))
+        assert usual["activations_bytes"] == eager["activations_bytes"]
+    for model_id in ("Qwen/Qwen3-8B", "deepseek-ai/DeepSeek-V3", "XiaomiMiMo/MiMo-V2-Flash", "google/gemma-4-E4B-it"):
+        long = short | {"context_tokens": 32_768}
+        usual, eager = (footprint_of(model_id, **long, attention=kind) for kind in (None, "eager"))
+        assert usual["activations_bytes"] < eager["activations_bytes"], (
+            "heads of 128, 576, 192 with 128, and 256 with 512"
+        )
+    reasons = {
+        sarashina: "the processor attends",
+        "OuteAI/Lite-Oute-1-300M": "do not divide heads of 56",
+        "EleutherAI/pythia-2.8b": "do not divide heads of 80",
+        "Qwen/Qwen3-8B": None,
+    }
+    for model_id, why in reasons.items():
+        row = footprint_of(model_id, dtype_id="gguf-q4_k_m", context_tokens=2048, kv_dtype_id="q8_0")
+        assert why is row["unknown_reason"] if why is None else why in row["unknown_reason"]
+    row = footprint_of("Qwen/Qwen3-8B", **short, kv_dtype_id="q8_0", attention="eager")
+    assert "without fused attention" in row["unknown_reason"]
+
+
+def test_layers_that_borrow_leave_the_cache_to_the_first_gpus(footprints):
+    """Where llama.cpp puts each layer's cache at 131,072 tokens (of 42 layers of Gemma 4 E4B 24 cache, every sixth the whole context, 512 MiB, and
+    the others 1,024 cells, 2 MiB; of 35 of E2B 15, every fifth, half as much): of E4B on two GPUs 3 and 19 of the first, on three 2 and 13; on four
+    the second has 2 and 9, and the first 1 and 10; of E2B on two all, on three 2 and 10, on four 1 and 8 of the first, 2 and 4 of the second."""
+    counted = {
+        ("google/gemma-4-E4B-it", 2): 3 * 512 + 19 * 2,
+        ("google/gemma-4-E4B-it", 3): 2 * 512 + 13 * 2,
+        ("google/gemma-4-E4B-it", 4): 2 * 512 + 9 * 2,
+        ("google/gemma-4-E2B-it", 2): 3 * 256 + 12,
+        ("google/gemma-4-E2B-it", 3): 2 * 256 + 10,
+        ("google/gemma-4-E2B-it", 4): 2 * 256 + 4,
+    }
+    scenario = {"dtype_id": "gguf-q4_k_m", "context_tokens": 131_072}
+    rows = footprints([scenario | {"model_id": model_id, "gpu_count": gpus} for model_id, gpus in counted])
+    for row, mib in zip(rows, counted.values(), strict=True):
+        assert 1 <= (row["kv_cache_bytes"] + row["kv_padding_bytes"]) / (mib << 20) < 1.01
+
+
 def test_buffers_of_models_with_an_index_grow_with_the_context(errors):
     """At a million tokens 13.2 GiB of GLM-5.3-Flash, 19.3 of MiniMax-M3 (30.5 on two GPUs at 131,072), where windows and masks are 2."""
     errors = {key: error for key, error in errors.items() if is_picked(key)}

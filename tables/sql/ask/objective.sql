@@ -135,7 +135,8 @@ CREATE OR REPLACE MACRO generation_cache_bytes(rule, model, footprint) AS iif(ru
     kv_cache_bytes(model, {'engine_id': 'transformers', 'kv_dtype_id': NULL::VARCHAR,
         'rank_sequences': footprint.sequences, 'context_tokens': footprint.context_tokens,
         'kv_element_bits': 8 * iif(footprint.dtype_id = 'fp32', 4, 2), 'gpu_count': 1, 'stage_share': 1.0,
-        'tensor_parallel': 1, 'decode_context_parallel': 1, 'cross_tokens': 0, 'reads_prompt': 'whole'}), 0);
+        'tensor_parallel': 1, 'pipeline_parallel': 1, 'decode_context_parallel': 1, 'cross_tokens': 0,
+        'reads_prompt': 'whole'}), 0);
 CREATE OR REPLACE MACRO generation_beyond_bytes(rule, model, footprint) AS greatest(0,
     generation_cache_bytes(rule, model, footprint) * (1 + 1 / greatest(model.layer_count, 1))
         - footprint.activations_bytes);

@@ -12,12 +12,11 @@
 --   Transformers keeps repeated heads where it repeats them before it caches them, LitGPT before 0.5.5 always
 --   (keeps_all_heads).
 -- Tensor parallelism divides the heads, never below one a GPU; a latent is held whole by every rank, and so is the key
---   of an index beside keys and values (vllm-0.26.0-index-key). Pipelines and
---   layer splits take the GPU with the most layers (stage_share); where the last layers read what earlier ones cache,
---   the GPU with the most layers of each kind that cache (llama-cpp-graph, compute_buffer.csv: where each layer's cache
---   lies). Data-parallel ranks have a
---   cache each, for their own sequences (rank_sequences). Decode context parallelism deals tokens out among tensor-
---   parallel ranks that would hold copies: each has whole cells of its share.
+--   of an index beside keys and values (vllm-0.26.0-index-key). Pipelines and layer splits take the GPU with the most
+--   layers (stage_share); where the last layers read what earlier ones cache, the GPU with the most layers of each kind
+--   that cache (as llama-cpp-graph deals layers out). Data-parallel ranks have a cache each, for their own sequences
+--   (rank_sequences). Decode context parallelism deals tokens out among tensor-parallel ranks that would hold copies:
+--   each has whole cells of its share.
 -- Latents with an index are kept as the row of latent_index says: packed with scales in 8 bits, index keys in 8 bits
 --   whatever the cache is in (vllm-latent-index: 53,940 bytes a token of GLM-5.3 on every rank, 61,464 of GLM-5).
 -- Where layers of all kinds share one pool of pages it is worked out in kv-cache/pool.sql.
@@ -39,7 +38,7 @@ CREATE OR REPLACE MACRO kind_before(layer, before, model) AS iif(layer.window_to
 
 -- share of the layers of a kind on the GPU that has most of them
 CREATE OR REPLACE MACRO kind_share(layer, model, scenario) AS
-    iif(borrowed_layers(model.mixers) = 0 OR scenario.pipeline_parallel = 1, scenario.stage_share,
+    iif(scenario.pipeline_parallel = 1 OR borrowed_layers(model.mixers) = 0, scenario.stage_share,
         list_max(list_transform(range(0, scenario.pipeline_parallel::BIGINT), lambda stage:
             kind_before(layer, caching_before(stage + 1, model, scenario), model)
                 - kind_before(layer, caching_before(stage, model, scenario), model))) / layer.layer_count);

@@ -4,8 +4,8 @@
 -- and others as plain Llamas: they cache, and attend to, the whole context). And those that leave out a part of its
 -- checkpoint as they load it. Part of `shape`.
 --
--- Units: none. Source: engine_gap.csv, engine_window.csv, engine_part.csv and fused_attention.csv, each line with its own. Not covered:
--- architectures that nobody looked for.
+-- Units: none. Source: engine_gap.csv, engine_window.csv, engine_part.csv and fused_attention.csv, each line with its
+-- own. Not covered: architectures that nobody looked for.
 
 CREATE OR REPLACE MACRO cannot_load(model, engine_id) AS coalesce(list_contains(model.engine_gaps, engine_id), false);
 CREATE OR REPLACE MACRO is_unread(model, engine_id) AS coalesce(list_contains(model.unread_engines, engine_id), false);

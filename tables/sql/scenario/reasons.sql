@@ -199,8 +199,8 @@ CREATE OR REPLACE MACRO head_beside_blocks(model, scenario) AS list_max(list_tra
 CREATE OR REPLACE MACRO block_cache_reason(model, scenario) AS CASE
     WHEN scenario.kv_block_elements IS NULL THEN NULL
     WHEN head_beside_blocks(model, scenario) IS NOT NULL THEN scenario.engine_id || ' refuses a KV cache in '
-        || scenario.kv_dtype_id || ', whose blocks of ' || scenario.kv_block_elements || ' elements do not divide heads of '
-        || head_beside_blocks(model, scenario)::BIGINT
+        || scenario.kv_dtype_id || ', whose blocks of ' || scenario.kv_block_elements
+        || ' elements do not divide heads of ' || head_beside_blocks(model, scenario)::BIGINT
     WHEN scenario.attention = 'eager' THEN
         scenario.engine_id || ' refuses a KV cache in ' || scenario.kv_dtype_id || ' without fused attention'
     WHEN has_unfused_class(model, scenario.engine_id) THEN scenario.engine_id || ' has no fused attention on the card '

@@ -314,7 +314,7 @@ counted AS (
 ),
 resolved AS (
     SELECT
-        scenario.* EXCLUDE (prompt_image_tokens, prompt_sound_tokens),
+        scenario.* EXCLUDE (prompt_image_tokens, prompt_sound_tokens), kv.block_elements AS kv_block_elements,
         rule.scheme, rule.has_master_weights, rule.is_root_whole, rule.reduce_bytes, rule.bucket_count,
         coalesce(scenario.reduce_bucket_elements, rule.bucket_elements) AS bucket_elements, rule.live_elements,
         rule.step_gradient_bytes, rule.can_offload_optimizer, rule.can_offload_all, rule.keeps_quantisation_states,
@@ -325,7 +325,6 @@ resolved AS (
         coalesce(scenario.lora_dropout > 0, false) AND NOT is_prompted(scenario) AS has_adapter_dropout,
         coalesce(stepping.steps_in_backward, false) AS steps_in_backward, run.fused_loss, run.offloads_checkpoints,
         iif(scenario.phase_id = 'inference', kv.element_bits, 0) AS kv_element_bits,
-        iif(scenario.phase_id = 'inference', kv.block_elements, NULL) AS kv_block_elements,
         takes_kv_dtype(kv, model, scenario) AS takes_kv_dtype, run.process_context_bytes AS engine_context_bytes,
         coalesce(run.keeps_logits, false) AS keeps_logits, coalesce(run.repeats_keys, false) AS repeats_keys,
         asked_trained_bytes_each(scenario) AS trained_bytes_each, coalesce(run.chunks_logits, false) AS chunks_logits,

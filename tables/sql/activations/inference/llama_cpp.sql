@@ -26,10 +26,10 @@
 -- Units: bytes per GPU. Sources: measured-rows (llama.cpp logs), llama-cpp-graph (llama.cpp's own account of the
 --   buffers of its graphs, tests/oracle/compute_buffer.csv), llama-cpp-tower (the same of towers, tower_buffer.csv).
 -- Not covered: other micro-batches; towers that table tower_graph does not have (0 here: engine_setting says to leave
---   them out, and there is no answer for their images), kernels that Metal (heads of 32 and 48) and Vulkan (all multiples
---   of 8) have and CUDA has not: there less is held; older builds, which have fewer; video, sound of other lengths than 30 seconds; llama.cpp before
---   its masks were made in 16 bits, its servers that reserve fewer logits than tokens (they need less), masks of window
---   and micro-batch without flash attention.
+--   them out, and there is no answer for their images), kernels that Metal (heads of 32 and 48) and Vulkan (all
+--   multiples of 8) have and CUDA has not, so that less is held there; video, sound of other lengths than 30 seconds;
+--   llama.cpp before its masks were made in 16 bits, its servers that reserve fewer logits than tokens (they need
+--   less), masks of window and micro-batch without flash attention.
 
 -- Cells that attention in llama.cpp reads: those of the context, or of the window and a micro-batch. One cache for all
 -- sequences, as its server sets it up where nobody says how many there are, has a mask over the cells of all; a cache
