@@ -176,7 +176,7 @@ CREATE OR REPLACE MACRO beside_scores_llama_cpp(model, constants) AS shared_elem
 -- Numbers in fp32 for each token of a micro-batch and each cell of the context: scores of all heads and a mask (of T5
 -- biases and both added, too, and buckets of the layers of the first GPU, each as often as there are masks).
 CREATE OR REPLACE MACRO bucketed_layers_llama_cpp(model, scenario) AS least(
-    coalesce(nullif(model.cross_layer_count, 0), model.layer_count),
+    iif(model.cross_layer_count > 0, model.cross_layer_count, model.layer_count),
     ceil((model.layer_count - model.cross_layer_count + 1) / scenario.pipeline_parallel));
 CREATE OR REPLACE MACRO score_elements_llama_cpp(model, scenario) AS CASE
     WHEN model.attention_form <> 'biased' THEN model.head_max + 1
