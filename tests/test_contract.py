@@ -100,6 +100,7 @@ def test_footprint_of_takes_every_parameter_of_the_contract(book):
             "data_parallel",
             "decode_context_parallel",
             "batched_tokens",
+            "text_only",
         ]
     )
 

@@ -59,6 +59,7 @@ TYPES = {
     "data_parallel": pl.Int64,
     "decode_context_parallel": pl.Int64,
     "batched_tokens": pl.Int64,
+    "text_only": pl.Boolean,
 }
 # What is taken where nothing is said; all else is null, and the formulas fill in what fits the model and the phase.
 DEFAULTS = {"phase_id": "'inference'"}
@@ -99,6 +100,7 @@ USUAL = PLAIN | frozenset(
         "program",
         "program_version",
         "batched_tokens",
+        "text_only",
     ]
 )
 # Words in braces that stand in tables/sql for all arguments of a scenario.

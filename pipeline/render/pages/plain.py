@@ -34,6 +34,7 @@ LABELS = {
     "data_parallel": "data-parallel ranks",
     "decode_context_parallel": "GPUs that deal out the cache",
     "batched_tokens": "tokens read in a step",
+    "text_only": "what it sees with left out",
     "micro_batches_in_flight": "micro-batches in flight",
     "sequence_parallel": "sequence parallelism",
     "image_width": "image width",
