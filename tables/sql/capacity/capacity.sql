@@ -62,8 +62,8 @@ SELECT
     ))::BIGINT AS whole_bytes,
     floor(least(whole_bytes, 1048576 * memory_mib_free)
         - iif(vendor = 'nvidia', greatest(context_beyond, 0), 0))::BIGINT AS capacity_bytes,
-    iif(floor(memory_gib_nominal * 1073741824 * raised.ratio) > capacity_bytes,
-        floor(memory_gib_nominal * 1073741824 * raised.ratio), NULL)::BIGINT AS raisable_bytes,
+    iif(floor(memory_gib_nominal * 1024 * 1048576 * raised.ratio) > capacity_bytes,
+        floor(memory_gib_nominal * 1024 * 1048576 * raised.ratio), NULL)::BIGINT AS raisable_bytes,
     iif(raisable_bytes IS NULL, NULL, raised.by) AS raised_by,
     iif(memory_mib_cuda IS NULL AND memory_mib_reported IS NULL, 'imputed', 'measured') AS capacity_basis
 FROM read;

@@ -24,8 +24,8 @@
 --   (infer_auto_device_map: the reserve for the largest layer; hooks run every layer on the main device). accelerate
 --   itself plans with nine tenths of the card and without the cache.
 -- Which layers have which cache is as llama-cpp-layers-two-gpus lists them of Gemma 4 31B.
--- Caches of different kinds of layers lie where their layers do (`blocks` of attention_layer); where their order was not
---   read, the largest ones are taken to be on the GPU. Not covered: several GPUs, disk,
+-- Caches of different kinds of layers lie where their layers do (`blocks` of attention_layer); where their order was
+--   not read, the largest ones are taken to be on the GPU. Not covered: several GPUs, disk,
 --   bitsandbytes (its layers run on the GPU only), -ot with patterns of one's own, what the host holds beside weights
 --   and caches.
 
@@ -38,11 +38,12 @@ CREATE OR REPLACE MACRO is_placed(model) AS coalesce(list_bool_and(list_transfor
     lambda layer: blocks_of(layer, model) IS NOT NULL OR NOT caches_anything(layer))), true);
 
 -- Bytes of one layer of a kind. What a cache holds beside the tokens that are read (whole cells, and a window's
--- micro-batch) is that of layers with a window, where there are any; the others have their part of it beside that, which
--- is never less than what they round up to. So the sum may be more than the whole, and is never less.
+-- micro-batch) is that of layers with a window, where there are any; the others have their part of it beside that,
+-- which is never less than what they round up to. So the sum may be more than the whole, and is never less.
 CREATE OR REPLACE MACRO read_elements(layer, footprint) AS layer.elements_per_token
     * least(footprint.context_tokens, coalesce(layer.window_tokens, footprint.context_tokens));
-CREATE OR REPLACE MACRO state_size(layer) AS (layer.state_elements + layer.conv_state_elements) * layer.state_bytes_each;
+CREATE OR REPLACE MACRO state_size(layer) AS
+    (layer.state_elements + layer.conv_state_elements) * layer.state_bytes_each;
 CREATE OR REPLACE MACRO cache_sums(model, footprint) AS {
     'read': greatest(list_sum(list_transform(model.caches,
         lambda layer: layer.layer_count * read_elements(layer, footprint))), 1),

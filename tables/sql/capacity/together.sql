@@ -31,7 +31,8 @@ CREATE OR REPLACE MACRO slot_caches(model, footprint, caches, slots, card_count)
     coalesce(iif(is_placed(model),
         list_sum(list_transform(slots, lambda slot: iif(slot < model.layer_count, caches[slot + 1], 0))),
         list_sum(list_slice(caches, model.layer_count
-            - len(list_filter(slots, lambda slot: slot < model.layer_count)) + 1, model.layer_count))), 0)) * card_count;
+            - len(list_filter(slots, lambda slot: slot < model.layer_count)) + 1, model.layer_count))), 0))
+        * card_count;
 -- What a card holds of the slots that are its own.
 CREATE OR REPLACE MACRO held_together(model, weight, held, footprint, caches, slots, card_count) AS
     (slot_weights(model, weight, held, slots) + ceil(slot_caches(model, footprint, caches, slots, card_count))
