@@ -159,7 +159,13 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
         answer["helps"] = helps_of(almanac, model, card, use, rows, told, count, smaller)
         asked = [scenario_of(model, use, d, e, count) for d, e in main]
         few = _of_few(almanac, model, card, use, main, count, verdict)
-        answer["helps"] = [*_of_its_name(almanac, model, card, use, asked), *few, *answer["helps"]]
+        answer["helps"] = [
+            *_of_its_name(almanac, model, card, use, asked),
+            *_raised(almanac, model, card, use, asked),
+            *(_of_text(almanac, model, card, use, asked) if seeing else []),
+            *few,
+            *answer["helps"],
+        ]
     # (commands share cards by tensor parallelism alone, and say no share: the settings do)
     if verdict == "fits" and not use.is_training and not (is_divided or use.share or use.max_num_seqs):
         served = [row | {"share_is_free": is_startable(row, card)} for row in served if row["gpu_count"] == count]
@@ -198,6 +204,27 @@ def _of_few(
     found, best = best_of(answered(almanac, asked, card, told, **beyond_of(model, use)))
     is_better = found == "fits" or (found == "tight" and verdict == "no")
     return [{"help": "requests", "max_num_seqs": few, "batched_tokens": step, **best}] if is_better and best else []
+
+
+def _raised(almanac: Almanac, model: Model, card: Card, use: Use, asked: list[Row]) -> list[dict[str, Any]]:
+    """Of a card that a person can let give more: what it takes then, where that is what is missing."""
+    if card.free_bytes is not None or not card.raisable_bytes or card.count > 1:
+        return []
+    raised = replace(card, capacity_bytes=card.raisable_bytes, free_bytes=card.raisable_bytes)
+    verdict, best = best_of(answered(almanac, asked, raised, use, **beyond_of(model, use)))
+    if verdict != "fits" or not best:
+        return []
+    return [{"help": "raised", "raised_by": card.raised_by, "raised_bytes": card.raisable_bytes, **best}]
+
+
+def _of_text(almanac: Almanac, model: Model, card: Card, use: Use, asked: list[Row]) -> list[dict[str, Any]]:
+    """Of a model that sees: what llama.cpp takes without what it sees with, where that is what is missing."""
+    is_asked = use.is_training or use.images or use.text_only or use.program not in (None, "llama.cpp")
+    of_llama = [row | {"text_only": True} for row in asked if row["engine_id"] == "llama.cpp"]
+    if is_asked or not of_llama:
+        return []
+    verdict, best = best_of(answered(almanac, of_llama, card, use, **beyond_of(model, use)))
+    return [{"help": "text", **best}] if verdict == "fits" and best else []
 
 
 def _in_stages(

@@ -310,6 +310,14 @@ def _help(told: dict[str, Any], card: dict[str, Any], use: dict[str, Any]) -> st
     if kind == "larger":
         many = f", {gib_of(told['total_bytes'])} GiB on each of {told['gpu_count']}" if told["gpu_count"] > 1 else ""
         return f"If yours is {told['name']}: it fits in {name}{many}, up to {told['max_context_tokens']:,} tokens (--gpu {told['gpu_id']})."
+    if kind == "text":
+        return f"Without what it sees with (--no-mmproj): {name} fits, {gib_of(told['total_bytes'])} GiB, up to {told['max_context_tokens']:,} tokens."
+    if kind == "raised":
+        most = told["raised_bytes"] // 2**30
+        return (
+            f"More of its memory: raised to at most {most} GiB ({told['raised_by']}), {name} fits with {gib_of(told['total_bytes'])} GiB, "
+            f"up to {told['max_context_tokens']:,} tokens (--gpu {card['gpu_id']} --free {most}GiB)."
+        )
     if kind == "cards":
         return f"{told['gpu_count']} such cards: it fits in {name}, {gib_of(told['total_bytes'])} GiB on each."
     return f"Smaller: {visible(told['model'])} fits in {name}, up to {told['max_context_tokens']:,} tokens."

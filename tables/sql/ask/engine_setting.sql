@@ -119,7 +119,7 @@ CREATE OR REPLACE MACRO sglang_reserve_bytes(reserve_mib, gpu_count, constants) 
 CREATE OR REPLACE TABLE card_row AS
 SELECT gpu.gpu_id, {
     'gpu_id': gpu.gpu_id, 'vendor': gpu.vendor, 'compute_capability': gpu.compute_capability,
-    'capacity_bytes': gpu.capacity_bytes, 'whole_bytes': gpu.whole_bytes,
+    'capacity_bytes': gpu.capacity_bytes, 'whole_bytes': gpu.whole_bytes, 'raisable_bytes': gpu.raisable_bytes,
     'vllm_requests': vllm_requests(gpu.name, gpu.memory_gib_nominal, constants),
     'vllm_read_tokens': vllm_read_tokens(gpu.name, gpu.memory_gib_nominal, constants),
     'sglang_reserve_mib': sglang_reserve_mib(gpu.memory_gib_nominal, constants)
@@ -169,6 +169,7 @@ CREATE OR REPLACE MACRO states_needed(footprint, capacity, reserve_mib, communic
 CREATE OR REPLACE MACRO inputs_needed(footprint) AS CASE
     WHEN starts_with(footprint.engine_id, 'vllm') AND coalesce(footprint.sees, false)
         THEN '--limit-mm-per-prompt ''{"image": ' || coalesce(footprint.images, 0) || ', "video": 0}'''
+    WHEN footprint.text_only THEN '--no-mmproj'
     WHEN footprint.engine_id = 'llama.cpp' AND footprint.phase_id = 'inference' AND NOT footprint.has_counted_tower
         AND coalesce(footprint.program, 'llama.cpp') = 'llama.cpp' THEN '--no-mmproj'
 END;

@@ -237,7 +237,7 @@ SELECT
     END AS sharding,
     iif(refused IS NULL, gpu_count_asked, coalesce(refused.gpu_count, gpu_count_asked)) AS gpu_count,
     tensor_parallel, pipeline_parallel, context_parallel, expert_parallel, data_parallel::BIGINT AS data_parallel,
-    decode_context_parallel, batched_tokens, max_num_seqs, micro_batches_in_flight,
+    decode_context_parallel, batched_tokens, max_num_seqs, text_only, micro_batches_in_flight,
     is_sequence_parallel AS sequence_parallel, offload, program, program_version,
     iif(is_known, weights, NULL)::BIGINT AS weights_bytes,
     iif(is_known, kv_cache, NULL)::BIGINT AS kv_cache_bytes,
