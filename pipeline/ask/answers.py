@@ -38,7 +38,7 @@ from .scenarios import (
     unpacks,
     use_told,
 )
-from .settings import CARDS, counted_of, is_startable, read_by_itself, said_setting, settings_of
+from .settings import CARDS, counted_of, is_startable, kept_free_by, read_by_itself, said_setting, settings_of
 
 STATUS = {"fits": FITS, "tight": DOES_NOT, "no": DOES_NOT, None: UNKNOWN}
 WEIGHTS_ALONE = "SELECT weights_bytes FROM weight WHERE model_id = $id AND dtype_id = 'bf16'"
@@ -141,6 +141,8 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
                 {"program": use.program, "phase": use.phase_id},
             )
         )
+    if kept := kept_free_by(almanac, use.program, use.program_version):
+        answer["kept_free_bytes"] = kept
     if use.is_training and best:
         query = "SELECT any_value(name) FROM optimizer WHERE optimizer_id = $id"
         answer["optimizer"] = almanac.value(query, {"id": best["optimizer_id"]})
