@@ -168,7 +168,10 @@ def commands_of(
                 "devices": "'auto'",
             }
         command = pasted.fill(line["command"], row["dtype_id"], held, asked)
-        if line["engine"] != program and not _fits_without(row, -kept_free_by(almanac, line["engine"])):
+        kept = (
+            kept_free_by(almanac, line["engine"]) if line["engine"] != program and line["engine"] in _OF_ANOTHER else 0
+        )
+        if kept and not _fits_without(row, -kept):
             command = f"{_ALL_OF_IT} {command}"
         found[line["engine"]] = {
             "engine": line["name"],

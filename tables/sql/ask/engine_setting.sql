@@ -186,8 +186,8 @@ CREATE OR REPLACE MACRO prompts_needed(footprint, constants) AS iif(
     '--prompt-concurrency ' || least(footprint.sequences, constants.mlx_prefill_sequences)::BIGINT
         || ' --decode-concurrency ' || footprint.sequences, NULL);
 
--- A cache in fewer bits than a server's default: untold it takes the default, which is more. Programs that run an engine
--- within have words of their own for it.
+-- A cache in fewer bits than a server's default: untold it takes the default, which is more. Programs that run an
+-- engine within have words of their own for it.
 CREATE OR REPLACE MACRO said_by_program(settings, program) AS nullif(replace(
     list_filter(string_split(settings, '; '), lambda one: starts_with(one, program || ': '))[1], program || ': ', ''),
     '');
@@ -195,8 +195,8 @@ CREATE OR REPLACE MACRO cache_setting(kv, program) AS
     coalesce(said_by_program(kv.program_settings, program), kv.setting);
 
 -- All of these: footprint with has_windows, sees, has_counted_tower and vocab_size of its model beside, data_setting,
--- expert_setting and context_setting of its engine (data_parallel_rule), kv_setting of its cache (cache_setting), card as
--- card_row has it.
+-- expert_setting and context_setting of its engine (data_parallel_rule), kv_setting of its cache (cache_setting), card
+-- as card_row has it.
 CREATE OR REPLACE MACRO engine_setting(footprint, card, constants) AS iif(footprint.total_bytes IS NULL, NULL,
     nullif(concat_ws(' ', spread_setting(footprint),
         share_needed(footprint.engine_id, footprint.total_bytes,

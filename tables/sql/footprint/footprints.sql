@@ -43,7 +43,7 @@ part AS (
             WHEN has_pool(model, scenario.engine_id) THEN pool_padding_bytes(model, scenario)
             ELSE kv_padding_bytes(model, scenario) END AS kv_padding,
         iif(scenario.phase_id = 'inference', state_bytes(model, scenario), 0) AS state,
-        iif(coalesce(scenario.keeps_tower_free, false), weight.tower_bytes, 0) AS kept_tower_bytes,
+        iif(coalesce(scenario.program_base.keeps_tower_free, false), weight.tower_bytes, 0) AS kept_tower_bytes,
         iif(scenario.phase_id = 'qlora', unpacked_bytes(model, scenario), 0) AS dequantised,
         iif(scenario.phase_id = 'inference', loading_bytes(model, dtype, scenario),
             loaded_whole_bytes(weight, dtype, model, scenario)) AS loading,

@@ -51,7 +51,8 @@ CREATE OR REPLACE MACRO parallel_spread_bytes(scenario, constants) AS
         constants.vllm_non_torch_parallel_spread_bytes, 0);
 
 -- What some builds leave free of a card once more for what a model sees with: its weights and its buffer.
-CREATE OR REPLACE MACRO kept_free_spread_bytes(model, scenario) AS iif(coalesce(scenario.keeps_tower_free, false),
+CREATE OR REPLACE MACRO kept_free_spread_bytes(model, scenario) AS iif(
+    coalesce(scenario.program_base.keeps_tower_free, false),
     scenario.kept_tower_bytes + coalesce(tower_buffer_bytes_llama_cpp(model.tower, scenario), 0), 0);
 
 -- What FlashInfer, which reads a cache in fp8 in vLLM, works in: each group of layers with a cache of its own has one.
@@ -98,7 +99,7 @@ CREATE OR REPLACE MACRO overhead_bytes(scenario, constants, model, gradients) AS
             + rounding_bytes(model, scenario) + kernel_overhead_bytes(model, scenario, constants)
             + reader_workspace_bytes(model, scenario, constants) + index_standing_bytes(model, scenario, constants)
         WHEN scenario.engine_id = 'llama.cpp' THEN constants.llama_cpp_workspace_bytes
-            + 1048576 * coalesce(scenario.kept_free_mib, 0)
+            + 1048576 * coalesce(scenario.program_base.kept_free_mib, 0)
         -- (what it keeps for reuse MLX gives back before Metal's limit is reached)
         WHEN scenario.engine_id IN ('mlx-lm', 'mlx-vlm') THEN 0
     END
