@@ -251,6 +251,11 @@ def together(answer: dict[str, Any], page: Page) -> None:
         page.say(
             f"- {row['name']}: {row['gpu_layers']} of {layers} layers, {gib_of(row['gpu_bytes'])} of {gib_of(row['capacity_bytes'])} GiB: {VERDICTS[row['verdict']]}"
         )
+    if kept := answer.get("kept_free_bytes"):
+        page.say(
+            f"In that are {kept / 2**30:.1f} GiB of each card that Ollama keeps free: for them layers go to the CPU, unless LLAMA_ARG_FIT_TARGET=0 is in the "
+            "environment of ollama serve."
+        )
     for each in answer["commands"]:
         page.gap()
         page.verbatim(each["command"])
