@@ -142,7 +142,7 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
             )
         )
     if kept := kept_free_by(almanac, use.program, use.program_version):
-        answer["kept_free_bytes"] = kept
+        answer |= {"kept_free_bytes": kept}
     if use.is_training and best:
         query = "SELECT any_value(name) FROM optimizer WHERE optimizer_id = $id"
         answer["optimizer"] = almanac.value(query, {"id": best["optimizer_id"]})
