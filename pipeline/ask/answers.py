@@ -103,7 +103,7 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
     verdict, best = best_of(told)
     if verdict is None and not is_divided and (stages := shared.in_stages(told, count, use)):
         return _in_stages(almanac, model, card, use, stages, every=every)
-    answer = {
+    answer: dict[str, Any] = {
         "model": model.shown,
         "card": card_told(card, count),
         "use": use_told(use, told),
