@@ -38,7 +38,7 @@ from .scenarios import (
     unpacks,
     use_told,
 )
-from .settings import CARDS, counted_of, is_startable, read_by_itself, said_setting, settings_of
+from .settings import CARDS, counted_of, is_startable, kept_free_by, read_by_itself, said_setting, settings_of
 
 STATUS = {"fits": FITS, "tight": DOES_NOT, "no": DOES_NOT, None: UNKNOWN}
 WEIGHTS_ALONE = "SELECT weights_bytes FROM weight WHERE model_id = $id AND dtype_id = 'bf16'"
@@ -104,7 +104,7 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
     verdict, best = best_of(told)
     if verdict is None and not is_divided and (stages := shared.in_stages(told, count, use)):
         return _in_stages(almanac, model, card, use, stages, every=every)
-    answer = {
+    answer: dict[str, Any] = {
         "model": model.shown,
         "card": card_told(card, count),
         "use": use_told(use, told),
@@ -142,6 +142,8 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
                 {"program": use.program, "phase": use.phase_id},
             )
         )
+    if kept := kept_free_by(almanac, use.program, use.program_version):
+        answer |= {"kept_free_bytes": kept}
     if use.is_training and best:
         query = "SELECT any_value(name) FROM optimizer WHERE optimizer_id = $id"
         answer["optimizer"] = almanac.value(query, {"id": best["optimizer_id"]})

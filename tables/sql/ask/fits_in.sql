@@ -96,7 +96,7 @@ fit_line AS (
 ),
 fit_judged AS (
     SELECT line.*, card.card_id, card.gpu_id AS card_asked, card.capacity_bytes, card.whole_bytes,
-        card.free_bytes, card.card, kv.setting AS kv_setting,
+        card.free_bytes, card.card, cache_setting(kv, line.program) AS kv_setting,
         coalesce(card.no_card_reason, iif(line.total_bytes IS NULL, line.unknown_reason, NULL),
             iif(card.card_id IS NULL, NULL,
                 coalesce(card_reason(running),

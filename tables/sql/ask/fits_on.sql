@@ -12,7 +12,8 @@ scenario_asked AS (SELECT {arguments}),
 answered AS (
     SELECT told.*, model.vocab_size, running_format(model, told.dtype_id, told.engine_id) AS running_format,
         told.model_id IN (FROM windowed) AS has_windows, seeing.model_id IS NOT NULL AS sees, seeing.has_counted_tower,
-        sharing.data_setting, sharing.expert_setting, sharing.context_setting, kv, kv.setting AS kv_setting
+        sharing.data_setting, sharing.expert_setting, sharing.context_setting, kv,
+        cache_setting(kv, told.program) AS kv_setting
     FROM footprints_in('scenario_asked', phase_id, is_plain := {is_plain}, is_usual := {is_usual}) AS told
     LEFT JOIN model ON model.model_id = told.model_id
     LEFT JOIN seeing_model AS seeing ON seeing.model_id = told.model_id

@@ -43,6 +43,7 @@ part AS (
             WHEN has_pool(model, scenario.engine_id) THEN pool_padding_bytes(model, scenario)
             ELSE kv_padding_bytes(model, scenario) END AS kv_padding,
         iif(scenario.phase_id = 'inference', state_bytes(model, scenario), 0) AS state,
+        iif(coalesce(scenario.program_base.keeps_tower_free, false), weight.tower_bytes, 0) AS kept_tower_bytes,
         iif(scenario.phase_id = 'qlora', unpacked_bytes(model, scenario), 0) AS dequantised,
         iif(scenario.phase_id = 'inference', loading_bytes(model, dtype, scenario),
             loaded_whole_bytes(weight, dtype, model, scenario)) AS loading,
@@ -193,7 +194,7 @@ counted AS (
     SELECT scenario.*, overhead_bytes(scenario, constants, model, scenario.gradients) AS overhead,
         coalesce(kernel_spread_bytes(model, scenario, constants), 0) + lost_logits_bytes(model, scenario, constants)
             + unused_spread_bytes(model, scenario, constants) + index_spread_bytes(model, scenario, constants)
-            + parallel_spread_bytes(scenario, constants) AS spread
+            + parallel_spread_bytes(scenario, constants) + kept_free_spread_bytes(model, scenario) AS spread
     FROM (SELECT peak AS scenario FROM peak)
     LEFT JOIN shapes AS own ON own.model_id = scenario.model_id
     CROSS JOIN constants_row

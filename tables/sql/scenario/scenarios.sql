@@ -218,7 +218,7 @@ scenario AS (
         in_training(asked, coalesce(asked.ema, false)) AS ema, in_training(asked, coalesce(asked.loss, 'full')) AS loss,
         coalesce(sharding_asked(asked), usual_sharding(asked.gpu_count, asked.tensor_parallel,
             asked.pipeline_parallel, asked.is_inference, engine.parallelism)) AS sharding,
-        asked.tensor_parallel AS tensor_asked, asked.pipeline_parallel AS pipeline_asked,
+        asked.tensor_parallel AS tensor_asked, asked.pipeline_parallel AS pipeline_asked, asked.program_base,
         -- formulas divide by gpu_count and degrees; what was asked is answered for below
         greatest(asked.gpu_count, 1)::BIGINT AS gpu_count, asked.gpu_count AS gpu_count_asked,
         degree_asked(asked.context_parallel) AS context_parallel,
