@@ -191,7 +191,8 @@ counted AS (
     SELECT scenario.*, overhead_bytes(scenario, constants, model, scenario.gradients) AS overhead,
         coalesce(kernel_spread_bytes(model, scenario, constants), 0) + lost_logits_bytes(model, scenario, constants)
             + unused_spread_bytes(model, scenario, constants) + index_spread_bytes(model, scenario, constants)
-            + parallel_spread_bytes(scenario, constants) AS spread
+            + parallel_spread_bytes(scenario, constants)
+            + coalesce(first_start_spread_bytes(scenario, scenario.activations + overhead, constants), 0) AS spread
     FROM (SELECT peak AS scenario FROM peak)
     LEFT JOIN shapes AS own ON own.model_id = scenario.model_id
     CROSS JOIN constants_row
