@@ -385,7 +385,7 @@ def test_lines_are_as_narrow_as_the_terminal_but_for_what_is_pasted(ask, monkeyp
     monkeypatch.setenv("COLUMNS", "50")
     _, out, _ = ask("fits", TEXT, "--gpu", "rtx-3060-12gb")
     wide = [line for line in out.splitlines() if len(line) > 50]
-    assert wide and all(re.match(r"  (llama-server|OLLAMA|vllm|python) ?", line) for line in wide), wide
+    assert wide and all(re.match(r"  (llama-server|OLLAMA|vllm|python|--max-model-len) ?", line) for line in wide), wide
     assert "runs in" not in out
 
 

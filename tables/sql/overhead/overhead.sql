@@ -51,9 +51,9 @@ CREATE OR REPLACE MACRO parallel_spread_bytes(scenario, constants) AS
     iif(is_server(scenario) AND scenario.engine_id = 'vllm' AND scenario.tensor_parallel > 1,
         constants.vllm_non_torch_parallel_spread_bytes, 0);
 
--- What the figure lacks of what a first start holds: torch.compile runs within the profiling run, and the cache is given
--- less for what it takes there. A server that is started again has compiled. (Of tensor-parallel ranks what was read is
--- within their spread by the machine.) `told` is what stands beside weights and cache, the context included.
+-- What the figure lacks of what a first start holds: torch.compile runs within the profiling run, and the cache is
+-- given less for what it takes there. A server that is started again has compiled. (Of tensor-parallel ranks what was
+-- read is within their spread by the machine.) `told` is what stands beside weights and cache, the context included.
 CREATE OR REPLACE MACRO first_start_spread_bytes(scenario, told, constants) AS
     iif(is_server(scenario) AND scenario.engine_id = 'vllm' AND scenario.tensor_parallel = 1
         AND coalesce(version_place(scenario.program_version, 2) >= constants.vllm_first_start_from_release, true),
