@@ -86,7 +86,7 @@ def test_the_answer_is_the_first_sentence_and_the_command_the_last(ask):
     [
         ("vllm", ("--kv", "fp8"), ("vllm serve Qwen/Qwen3-8B ", " --kv-cache-dtype fp8_e4m3")),
         ("llama.cpp", ("--kv", "q8_0", "--users", 3), (" -c 24576 ", " -ctk q8_0 -ctv q8_0 --parallel 3")),
-        ("vllm", ("--users", 4), ("vllm serve Qwen/Qwen3-8B --max-model-len 8192 ",)),
+        ("vllm", ("--users", 3), ("vllm serve Qwen/Qwen3-8B --max-model-len 8192 ",)),
         ("ollama", ("--kv", "q8_0", "--users", 2), (
             "OLLAMA_CONTEXT_LENGTH=8192 OLLAMA_FLASH_ATTENTION=1 OLLAMA_KV_CACHE_TYPE=q8_0 OLLAMA_NUM_PARALLEL=2 ollama serve",
         )),
