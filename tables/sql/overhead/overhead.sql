@@ -58,6 +58,15 @@ CREATE OR REPLACE MACRO kept_free_spread_bytes(model, scenario) AS iif(
     coalesce(scenario.program_base.keeps_tower_free, false),
     scenario.kept_tower_bytes + coalesce(tower_buffer_bytes_llama_cpp(model.tower, scenario), 0), 0);
 
+-- What the figure lacks of what a first start holds: torch.compile runs within the profiling run, and the cache is
+-- given less for what it takes there. A server that is started again has compiled. (Of tensor-parallel ranks what was
+-- read is within their spread by the machine.) `told` is what stands beside weights and cache, the context included.
+CREATE OR REPLACE MACRO first_start_spread_bytes(scenario, told, constants) AS
+    iif(is_server(scenario) AND scenario.engine_id = 'vllm' AND scenario.tensor_parallel = 1
+        AND coalesce(version_place(scenario.program_version, 2) >= constants.vllm_first_start_from_release, true),
+        greatest(0, least(constants.vllm_first_start_spread_bytes, constants.vllm_first_start_bytes
+            - told + coalesce(scenario.engine_context_bytes, constants.process_context_bytes))), 0);
+
 -- What FlashInfer, which reads a cache in fp8 in vLLM, works in: each group of layers with a cache of its own has one.
 CREATE OR REPLACE MACRO reader_workspace_bytes(model, scenario, constants) AS
     iif(scenario.engine_id = 'vllm' AND scenario.kv_dtype_id = 'fp8' AND NOT has_pool(model, scenario.engine_id),
