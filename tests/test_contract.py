@@ -101,6 +101,7 @@ def test_footprint_of_takes_every_parameter_of_the_contract(book):
             "decode_context_parallel",
             "batched_tokens",
             "max_num_seqs",
+            "text_only",
         ]
     )
 

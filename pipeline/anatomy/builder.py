@@ -112,13 +112,25 @@ def merge_tensors(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
 
 def merge_kinds(groups: Iterable) -> tuple:
     """Groups of layers alike in all but their number, as one; kinds that repeat are numbered."""
-    alike: dict[tuple, Any] = {}
-    layers: dict[tuple, int] = {}
+    alike: dict[tuple, list] = {}
     for group in groups:
-        key = type(group), *(value for name, value in vars(group).items() if name != "layer_count")
-        alike.setdefault(key, group)
-        layers[key] = layers.get(key, 0) + group.layer_count
-    return numbered(replace(alike[key], layer_count=count) for key, count in layers.items())
+        key = type(group), *(value for name, value in vars(group).items() if name not in ("layer_count", "blocks"))
+        alike.setdefault(key, []).append(group)
+    return numbered(_joined(same) for same in alike.values())
+
+
+def _joined(same: list) -> Any:
+    """Of groups that are alike all layers, which are known where those of each are."""
+    first, counted = same[0], {"layer_count": sum(group.layer_count for group in same)}
+    if len(same) > 1 and hasattr(first, "blocks"):
+        listed = [group.blocks for group in same]
+        counted["blocks"] = None if None in listed else numbers(b for blocks in listed for b in blocks.split())
+    return replace(first, **counted)
+
+
+def numbers(blocks: Iterable[int | str]) -> str:
+    """Layers as a row of AttentionLayer names them."""
+    return " ".join(map(str, sorted(map(int, blocks))))
 
 
 def numbered(rows: Iterable) -> tuple:

@@ -104,6 +104,9 @@ class AttentionLayer:
     Recurrent layers: `recurrence` is one of RECURRENCES or None where the code was not read. A state is
     recurrent_head_count × recurrent_key_dim × recurrent_value_dim, a convolution is `convolution_width` channels wide,
     and tokens are worked on in chunks of `chunk_tokens`.
+
+    `blocks`: which layers of the model these are, from 0 on, as numbers with spaces between them, where kinds take turns in
+    an order that was read; None where it was not, or where all are alike.
     """
 
     kind: str
@@ -127,6 +130,7 @@ class AttentionLayer:
     recurrent_value_dim: int = 0
     convolution_width: int = 0
     chunk_tokens: int = 0
+    blocks: str | None = None
 
 
 @dataclass(frozen=True)

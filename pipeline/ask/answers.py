@@ -38,7 +38,7 @@ from .scenarios import (
     unpacks,
     use_told,
 )
-from .settings import CARDS, counted_of, is_startable, read_by_itself, said_setting, settings_of
+from .settings import CARDS, counted_of, is_startable, kept_free_by, read_by_itself, said_setting, settings_of
 
 STATUS = {"fits": FITS, "tight": DOES_NOT, "no": DOES_NOT, None: UNKNOWN}
 WEIGHTS_ALONE = "SELECT weights_bytes FROM weight WHERE model_id = $id AND dtype_id = 'bf16'"
@@ -104,7 +104,7 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
     verdict, best = best_of(told)
     if verdict is None and not is_divided and (stages := shared.in_stages(told, count, use)):
         return _in_stages(almanac, model, card, use, stages, every=every)
-    answer = {
+    answer: dict[str, Any] = {
         "model": model.shown,
         "card": card_told(card, count),
         "use": use_told(use, told),
@@ -142,6 +142,8 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
                 {"program": use.program, "phase": use.phase_id},
             )
         )
+    if kept := kept_free_by(almanac, use.program, use.program_version):
+        answer |= {"kept_free_bytes": kept}
     if use.is_training and best:
         query = "SELECT any_value(name) FROM optimizer WHERE optimizer_id = $id"
         answer["optimizer"] = almanac.value(query, {"id": best["optimizer_id"]})
@@ -159,7 +161,13 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
         answer["helps"] = helps_of(almanac, model, card, use, rows, told, count, smaller)
         asked = [scenario_of(model, use, d, e, count) for d, e in main]
         few = _of_few(almanac, model, card, use, main, count, verdict)
-        answer["helps"] = [*_of_its_name(almanac, model, card, use, asked), *few, *answer["helps"]]
+        answer["helps"] = [
+            *_of_its_name(almanac, model, card, use, asked),
+            *_raised(almanac, model, card, use, asked),
+            *(_of_text(almanac, model, card, use, asked) if seeing else []),
+            *few,
+            *answer["helps"],
+        ]
     # (commands share cards by tensor parallelism alone, and say no share: the settings do)
     if verdict == "fits" and not use.is_training and not (is_divided or use.share or use.max_num_seqs):
         served = [row | {"share_is_free": is_startable(row, card)} for row in served if row["gpu_count"] == count]
@@ -198,6 +206,27 @@ def _of_few(
     found, best = best_of(answered(almanac, asked, card, told, **beyond_of(model, use)))
     is_better = found == "fits" or (found == "tight" and verdict == "no")
     return [{"help": "requests", "max_num_seqs": few, "batched_tokens": step, **best}] if is_better and best else []
+
+
+def _raised(almanac: Almanac, model: Model, card: Card, use: Use, asked: list[Row]) -> list[dict[str, Any]]:
+    """Of a card that a person can let give more: what it takes then, where that is what is missing."""
+    if card.free_bytes is not None or not card.raisable_bytes or card.count > 1:
+        return []
+    raised = replace(card, capacity_bytes=card.raisable_bytes, free_bytes=card.raisable_bytes)
+    verdict, best = best_of(answered(almanac, asked, raised, use, **beyond_of(model, use)))
+    if verdict != "fits" or not best:
+        return []
+    return [{"help": "raised", "raised_by": card.raised_by, "raised_bytes": card.raisable_bytes, **best}]
+
+
+def _of_text(almanac: Almanac, model: Model, card: Card, use: Use, asked: list[Row]) -> list[dict[str, Any]]:
+    """Of a model that sees: what llama.cpp takes without what it sees with, where that is what is missing."""
+    is_asked = use.is_training or use.images or use.text_only or use.program not in (None, "llama.cpp")
+    of_llama = [row | {"text_only": True} for row in asked if row["engine_id"] == "llama.cpp"]
+    if is_asked or not of_llama:
+        return []
+    verdict, best = best_of(answered(almanac, of_llama, card, use, **beyond_of(model, use)))
+    return [{"help": "text", **best}] if verdict == "fits" and best else []
 
 
 def _in_stages(

@@ -130,6 +130,12 @@ def add(commands: Any) -> None:
         help="tokens that vLLM reads in a step: 2048 is its own on cards below 70 GiB (default: 8192, whatever the card)",
     )
     fits.add_argument(
+        "--no-mmproj",
+        dest="text_only",
+        action="store_true",
+        help="leave out what llama.cpp sees with (its second file): text alone",
+    )
+    fits.add_argument(
         "--log",
         type=Path,
         metavar="FILE",

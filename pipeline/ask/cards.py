@@ -46,6 +46,7 @@ def _card(row: dict[str, Any], count: int | None = None) -> Card:
     return Card(
         row["gpu_id"], visible(row["name"]), row["vendor"], row["capacity_bytes"],
         whole_bytes=row.get("whole_bytes") or row["capacity_bytes"], count=count or 1, is_count_said=count is not None,
+        raisable_bytes=row.get("raisable_bytes"), raised_by=row.get("raised_by"),
     )  # fmt: skip
 
 
@@ -57,12 +58,21 @@ def free_card(card: Card | None, free_bytes: int, said: str, count: int | None =
         many = f"{count} × " if count and count > 1 else ""
         name = f"{many}{free_bytes / 2**30:.1f} GiB{how}"
         return Card(None, name, free_bytes=free_bytes, count=count or 1, is_count_said=count is not None, notes=(note,))
+    if (card.capacity_bytes or 0) < free_bytes <= (card.raisable_bytes or 0):
+        gives = (card.capacity_bytes or 0) / 2**30
+        note = f"As it comes a process gets {gives:.1f} GiB of it: asked is what it gives where it was raised ({card.raised_by})."
+        return replace(card, capacity_bytes=free_bytes, free_bytes=free_bytes, notes=(*card.notes, note))
     if free_bytes > (card.capacity_bytes or 0):
         many = f"{card.count}x" if card.count > 1 else ""
         note = (
             f"{card.name} gives one process {(card.capacity_bytes or 0) / 2**30:.1f} GiB; more is not free of it. One that was given more memory is "
             f"asked by that alone, without --gpu: --free {many}{said.strip()}"
         )
+        if card.raisable_bytes:
+            note = (
+                f"{card.name} gives one process {(card.capacity_bytes or 0) / 2**30:.1f} GiB as it comes, and {card.raisable_bytes / 2**30:.1f} at most "
+                f"({card.raised_by})."
+            )
         return replace(card, notes=(note,))
     return replace(card, free_bytes=free_bytes)
 

@@ -20,12 +20,15 @@ from .repositories import known_beside
 from .scenarios import sees
 from .words import ENGINES, gib_of
 
+_DRAFTING = "ollama-mtp"  # what the names of its tags are taken for
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+(?<!\.gguf)", re.ASCII)
 
 
 def in_its_files(almanac: Almanac, asked: str, model: Model, use: Use) -> Model:
     """The model as the files of the repository that was asked for are loaded. Raises Unknown for a format that no formula describes."""
     held = next(iter(almanac.rows("FROM container_of($asked)", {"asked": asked})), None)
+    if (model.dtype_named or "").startswith(_DRAFTING) and use.dtype_id is None and not use.is_training:
+        raise Unknown(_drafting(asked))
     if _is_of_no_format(asked, model, use):
         original = (held["original_id"] if held else None) or (None if model.is_itself else model.model_id)
         of = f". What it was made from is known: vram-almanac fits {visible(original)}" if original else ""
@@ -79,6 +82,15 @@ def _is_of_no_format(asked: str, model: Model, use: Use) -> bool:
     """Whether a repository says that its files are in a format which no formula describes, and nobody asked for another."""
     is_silent = not (model.dtype_id or use.dtype_id or use.program or use.is_training)
     return bool(is_silent and model.dtype_named and _REPOSITORY.fullmatch(asked))
+
+
+def _drafting(asked: str) -> str:
+    """That a tag of Ollama drafts with layers of its own, and how it is asked with and without."""
+    tag = visible(re.sub(r"(?i)-mtp(?=-|$)", "", asked))
+    return (
+        f"Not known: {visible(asked)} drafts with its own prediction layers, as many tokens at a time as its parameters say, and how many is in no source "
+        f"here. Without them: vram-almanac fits {tag}; with as many as llama.cpp drafts by itself: vram-almanac fits {tag} --draft mtp"
+    )
 
 
 def _named(original: str | None, model: Model) -> str:

@@ -11,13 +11,16 @@ from pipeline.book import commands as pasted
 from .almanac import Almanac, Row
 from .question import Card, Model, Use
 from .scenarios import SMALL_CACHE, USUAL, told_of, verdict_of
+from .settings import kept_free_by
 from .training_helps import easier_of
 from .works import same_of
 
 SIBLINGS, OTHERS = 4, 2
+_ALL_OF_IT = "LLAMA_ARG_FIT_TARGET=0"  # what Ollama is told where it is to keep nothing free of a card
 _UNREAD = "No source here says what its files are in: in 16 bits they take this, in fewer less."
 _OF_ANOTHER = {"ollama": "llama.cpp"}  # whose numbers are told of it
 # how an engine is told of its cache's format (kv_dtype.setting, and Ollama's words): each command has its own words for it
+_SIXTEEN = ("fp32", "bf16", "fp16")  # caches that llama.cpp is not told of
 _CACHE = re.compile(r"(?:--kv-cache-dtype |-ctk |OLLAMA_KV_CACHE_TYPE=)(\S+)(?: -ctv \S+)?")
 
 
@@ -34,6 +37,11 @@ def helps_of(
     """What makes it fit, each with its numbers: a shorter context, a cache in 8 bits, more cards, the CPU, a smaller model."""
     found: list[dict[str, Any]] = []
     own = [row for row in rows if row["model_id"] == model.model_id]
+    kept = kept_free_by(almanac, use.program, use.program_version)
+    given = [row for row in told if kept and row["total_bytes"] and _fits_without(row, kept)]
+    if given:
+        best = max(given, key=lambda row: row["weights_bytes"])
+        found.append({"help": "kept-free", "kept_free_bytes": kept, **told_of(best)})
     longest = max(told, key=lambda row: row["max_context_tokens"] or 0, default=None)
     if longest and longest["max_context_tokens"]:
         found.append({"help": "context", **told_of(longest)})
@@ -53,8 +61,8 @@ def helps_of(
     if not use.is_training and not use.images and count == 1 and dtype is not None and dtype.startswith("gguf-"):
         free = card.free_bytes
         # what a file holds beyond the format is kept free, as if all of it were on the card
-        if model.beyond_bytes and told:
-            free = (told[0]["capacity_bytes"] if free is None else free) - model.beyond_bytes
+        if (model.beyond_bytes or kept) and told:
+            free = (told[0]["capacity_bytes"] if free is None else free) - model.beyond_bytes - kept
         asked = {"gpu": card.gpu_id, "model": model.model_id, "dtype": dtype, "context": use.context_tokens}
         asked |= {"sequences": use.sequences or 1, "kv": use.kv_dtype_id, "free": free}
         (row,) = almanac.rows(
@@ -62,7 +70,8 @@ def helps_of(
             "free_bytes := $free)",
             asked,
         )
-        if row["unknown_reason"] is None and row["gpu_layers"]:
+        # (all of them are no share: some builds keep what a model sees with free once more, which is not counted there)
+        if row["unknown_reason"] is None and row["gpu_layers"] and row["gpu_layers"] <= row["layer_count"]:
             found.append(
                 {"help": "layers", **{name: value for name, value in row.items() if name not in ("gpu_id", "model_id")}}
             )
@@ -72,6 +81,11 @@ def helps_of(
             found.append({"help": "smaller", "model": name, **told_of(max(mine, key=lambda row: row["weights_bytes"]))})
             break
     return found
+
+
+def _fits_without(row: Row, kept: int) -> bool:
+    """Whether a card takes it with its error margin, and without what a program keeps free of it."""
+    return bool((row["total_bytes"] - kept) * (1 + row["error_band"]) <= row["capacity_bytes"])
 
 
 def smaller_of(almanac: Almanac, model: Model) -> list[str]:
@@ -138,6 +152,8 @@ def commands_of(
             continue
         held = {name: held_by[name] for name in line["held"].split() if name in held_by}
         share, cache, flags = _settings(row["engine_setting"])
+        if engine == "llama.cpp" and row["kv_dtype_id"] not in _SIXTEEN:
+            cache = row["kv_dtype_id"]  # (a program that runs it within has words of its own)
         if cache and not line["cache"]:
             continue  # nothing that is pasted there makes its cache so small
         flags = "" if engine in ("llama.cpp", "mlx-lm") else flags  # their commands say by themselves that one asks
@@ -152,6 +168,11 @@ def commands_of(
                 "devices": "'auto'",
             }
         command = pasted.fill(line["command"], row["dtype_id"], held, asked)
+        kept = (
+            kept_free_by(almanac, line["engine"]) if line["engine"] != program and line["engine"] in _OF_ANOTHER else 0
+        )
+        if kept and not _fits_without(row, -kept):
+            command = f"{_ALL_OF_IT} {command}"
         found[line["engine"]] = {
             "engine": line["name"],
             "dtype_id": row["dtype_id"],

@@ -54,6 +54,8 @@ def counted_with(answer: dict[str, Any]) -> str:
         return ""
     if answer.get("is_text_alone") and answer["use"]["phase_id"] != "inference":
         return TRAINED_ON_TEXT
+    if answer["use"].get("text_only"):
+        return "Counted with text alone: what it sees or hears with is left out (--no-mmproj)."
     if answer.get("image_reason") and not answer["use"].get("images"):
         return f"Counted with text alone: {answer['image_reason']}."
     if answer.get("sees") and not answer["use"].get("images"):

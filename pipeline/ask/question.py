@@ -51,6 +51,8 @@ class Card:
     count: int = 1
     is_count_said: bool = False
     notes: tuple[str, ...] = ()  # what a person should know of it
+    raisable_bytes: int | None = None  # what a person can let it give, where that is more
+    raised_by: str | None = None  # how
     larger: tuple[str, ...] = ()  # others of its name, each with more memory than the one before
 
     @property
@@ -87,6 +89,7 @@ class Use:
     share: float | None = None  # of the card, that vLLM may take
     max_num_seqs: int | None = None  # requests that it runs at once
     batched_tokens: int | None = None  # that it reads in a step
+    text_only: bool | None = None  # what it sees with is left out
     is_in_own_format: bool = False  # whether that trains in a format of its own, which nobody asked to be another
     images: int | None = None  # in each prompt
     image_width: int | None = None
@@ -110,7 +113,14 @@ class Use:
             self.sharding,
             self.offload,
         )
-        said += (self.tensor_parallel, self.pipeline_parallel, self.batched_tokens, self.max_num_seqs, self.loss)
+        said += (
+            self.tensor_parallel,
+            self.pipeline_parallel,
+            self.batched_tokens,
+            self.max_num_seqs,
+            self.text_only,
+            self.loss,
+        )
         return self.is_usual and all(one is None for one in said)
 
     @property

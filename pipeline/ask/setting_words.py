@@ -31,6 +31,8 @@ def holds_for(answer: dict[str, Any]) -> str:
         said = f"Holds for {held[0]}, started with the flags below; what else was not said is its own default{but}."
     else:
         said = f"Holds for {held[0]}; what was not said is its own default{but}."
+    if kept := answer.get("kept_free_bytes"):
+        said += f" In what it needs are {kept / 2**30:.1f} GiB of each card that it keeps free: for them layers go to the CPU."
     counted = answer.get("counted")
     if not counted or answer["verdict"] is None:
         return said
@@ -63,7 +65,9 @@ def say_unsaid(answer: dict[str, Any], shown: list[dict[str, str]], page: Page, 
         page.gap()
         formats = ", ".join(_format(name) for name in one["dtype_ids"])
         are = "is" if len(one["dtype_ids"]) == 1 else "are"
-        page.say(f"{formats} in {names.get(one['engine_id'], one['engine_id'])} {are} started with:")
+        # (a program that runs an engine within has words of its own)
+        within = "" if answer["use"].get("program") else f" in {names.get(one['engine_id'], one['engine_id'])}"
+        page.say(f"{formats}{within} {are} started with:")
         page.verbatim(one["setting"])
         if UNKNOWN_SHARE in one["setting"].split():
             page.say(f"{UNKNOWN_SHARE} is what it needs of the whole card, which nobody named.", "dim", "  ")

@@ -6,6 +6,7 @@ A figure is of what `engine_setting` of its row says, and a start without that m
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 from pipeline.book.commands import COUNTED
@@ -112,6 +113,22 @@ def read_by_itself(almanac: Almanac, card: Card) -> int | None:
         f"SELECT card.vllm_read_tokens AS tokens FROM {place}.card_row WHERE gpu_id = $id", {"id": card.gpu_id}
     )
     return int(rows[0]["tokens"]) if rows else None
+
+
+def kept_free_by(almanac: Almanac, program: str | None, version: str | None = None) -> int:
+    """Bytes of each card that a program leaves free by itself: for that it moves to the CPU what would fit."""
+    query = "SELECT count(*) > 0 FROM duckdb_columns() WHERE table_name = 'program' AND column_name = 'kept_free_mib'"
+    if program is None or not almanac.value(query):
+        return 0  # (a file from before there was such a column)
+    rows = almanac.rows("SELECT min_version, kept_free_mib FROM program WHERE program_id = $id", {"id": program})
+    known = sorted((_numbers(row["min_version"]), row["kept_free_mib"] or 0) for row in rows)
+    asked = _numbers(version) if version else None
+    held = [kept for first, kept in known if asked is None or first <= asked]
+    return 2**20 * int(held[-1] if held else 0)
+
+
+def _numbers(version: str | None) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version or "")]
 
 
 def counted_of(almanac: Almanac, engine_id: str | None) -> dict[str, int] | None:

@@ -11,6 +11,7 @@ from .drafts import is_head
 from .helps import commands_of
 from .question import Card, Model, Use
 from .scenarios import VERDICTS
+from .settings import kept_free_by
 
 TOGETHER = ("gguf-q8_0", "gguf-q6_k", "gguf-q5_k_m", "gguf-mxfp4", "gguf-q4_k_m", "gguf-q3_k_m")  # the best first
 # Formats that are tried with a draft, the best first, and that of the draft where nobody names it.
@@ -32,12 +33,14 @@ def together(almanac: Almanac, model: Model, cards: list[Card], use: Use) -> dic
         "sequences": use.sequences or 1,
         "kv": use.kv_dtype_id,
     }
+    kept = kept_free_by(almanac, use.program, use.program_version)
     verdict, rows = None, []
     for dtype in formats:
         rows = almanac.rows(
             "FROM fits_together($cards, $model, dtype_id := $dtype, context_tokens := $context, sequences := $sequences, kv_dtype_id := $kv)",
             asked | {"dtype": dtype},
         )
+        rows = [_beside(row, kept) for row in rows]
         verdict = max(
             (row["verdict"] for row in rows), key=lambda word: VERDICTS.index(word) if word else 9, default=None
         )
@@ -45,7 +48,8 @@ def together(almanac: Almanac, model: Model, cards: list[Card], use: Use) -> dic
             break
     commands = []
     if verdict == "fits":
-        told = [rows[0] | {"share_is_free": True, "gpu_count": 1, "kv_dtype_id": use.kv_dtype_id}]
+        given = {"share_is_free": True, "gpu_count": 1, "kv_dtype_id": use.kv_dtype_id}
+        told = [rows[0] | given | {"total_bytes": rows[0]["gpu_bytes"]}]
         split = " ".join(rows[0]["engine_setting"].split()[:2])  # of the cache the command tells by itself
         commands = [
             each | {"command": f"{each['command']} {split}"}
@@ -57,10 +61,20 @@ def together(almanac: Almanac, model: Model, cards: list[Card], use: Use) -> dic
         "own_context": use.own_context,
         "together": [row | {"name": _named(cards, row["gpu_id"])} for row in rows],
         "verdict": verdict,
+        "kept_free_bytes": kept,
         "helps": [],
         "commands": commands,
         "reason": next((row["unknown_reason"] for row in rows if row["unknown_reason"]), None),
     }
+
+
+def _beside(row: Row, kept: int) -> Row:
+    """A card with what a program keeps free of it."""
+    if not kept or row["gpu_bytes"] is None:
+        return row
+    held = row["gpu_bytes"] + kept
+    is_more, is_near = held > row["capacity_bytes"], held * (1 + row["error_band"]) > row["capacity_bytes"]
+    return row | {"gpu_bytes": held, "verdict": "no" if is_more else "tight" if is_near else row["verdict"]}
 
 
 def drafted(almanac: Almanac, model: Model, draft: Model | None, card: Card, use: Use) -> dict[str, Any]:

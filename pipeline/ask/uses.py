@@ -50,10 +50,12 @@ def use_of(almanac: Almanac, asked: argparse.Namespace, adapter: Any, model: Any
             f"{'--sharding' if sharding else '--offload'} is of models that write text: of what makes pictures each card holds a copy"
         )
     shares = shared.used(sharding, offload, program, is_training=is_training)
+    text_only = _text_only(asked, program, is_text=not (is_made or is_training))
     use = question.Use(
         program=program and program.program_id,
         program_version=program and program.version,
-        engine_id=program and program.engine_id,
+        engine_id="llama.cpp" if text_only else program and program.engine_id,
+        text_only=text_only,
         is_in_own_format=bool(program and is_training and program.dtype_id and not asked.format),
         phase_id=phase,
         context_tokens=asked.context,
@@ -72,6 +74,19 @@ def use_of(almanac: Almanac, asked: argparse.Namespace, adapter: Any, model: Any
     if is_made:
         pictures.check_use(model, use)
     return adapter.used(use) if adapter else use
+
+
+def _text_only(asked: argparse.Namespace, program: Any, *, is_text: bool) -> bool | None:
+    """--no-mmproj: what a model sees with is left out, which is a second file of llama.cpp's and of those that run it."""
+    if not getattr(asked, "text_only", False):
+        return None
+    if not is_text or any(getattr(asked, name, None) for name in ("draft", "objective", "log", "images")):
+        raise Wrong("--no-mmproj is of text that llama.cpp writes: without --phase, --draft, --log and --images")
+    if program and (program.engine_id != "llama.cpp" or program.program_id == "ollama"):
+        raise Wrong(
+            "--no-mmproj is of programs that load what a model sees with from a second file: --program llama.cpp"
+        )
+    return True
 
 
 def _said_of_training(

@@ -142,7 +142,10 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
         page.verbatim(line["command"])
         if line["note"]:
             page.say(line["note"], "dim", "  ")
-    if best and verdict == "tight":
+    if best and verdict == "tight" and answer.get("kept_free_bytes"):
+        page.gap()
+        page.say("“Barely”: what it needs fits, the margin does not: layers may go to the CPU.", "dim")
+    elif best and verdict == "tight":
         page.gap()
         page.say(
             "“Barely”: what it needs fits, the margin for what nobody can know beforehand does not: it may run out of memory.",
@@ -253,6 +256,11 @@ def together(answer: dict[str, Any], page: Page) -> None:
         page.say(
             f"- {row['name']}: {row['gpu_layers']} of {layers} layers, {gib_of(row['gpu_bytes'])} of {gib_of(row['capacity_bytes'])} GiB: {VERDICTS[row['verdict']]}"
         )
+    if kept := answer.get("kept_free_bytes"):
+        page.say(
+            f"In that are {kept / 2**30:.1f} GiB of each card that Ollama keeps free: for them layers go to the CPU, unless LLAMA_ARG_FIT_TARGET=0 is in the "
+            "environment of ollama serve."
+        )
     for each in answer["commands"]:
         page.gap()
         page.verbatim(each["command"])
@@ -287,14 +295,24 @@ def _help(told: dict[str, Any], card: dict[str, Any], use: dict[str, Any]) -> st
     kind = told["help"]
     if kind == "layers":
         is_ollama = use["program"] == "ollama"
+        if is_ollama and told.get("cpu_expert_layers") is not None:
+            return (
+                f"Share it with the CPU, as Ollama does by itself: all layers on the card in {format_name(told['dtype_id'])} with the experts of about "
+                f"{told['cpu_expert_layers']} on the CPU, {gib_of(told['cpu_expert_host_bytes'])} GiB in main memory; slower (num_gpu moves whole layers)."
+            )
         how = f"Ollama does so by itself; num_gpu {told['gpu_layers']}" if is_ollama else f"-ngl {told['gpu_layers']}"
         text = f"Share it with the CPU: {told['gpu_layers']} of {told['layer_count'] + 1} layers on the card ({how}) in {format_name(told['dtype_id'])}, {gib_of(told['host_bytes'])} GiB in main memory; slower."
-        if told.get("cpu_expert_layers") is not None and not is_ollama:
+        if told.get("cpu_expert_layers") is not None:
             text += f" Or all layers with the experts of {told['cpu_expert_layers']} on the CPU (-ngl 99 --n-cpu-moe {told['cpu_expert_layers']}), {gib_of(told['cpu_expert_host_bytes'])} GiB there."
         return text
     name = f"{format_name(told['dtype_id'])} ({engine_name(told)})"
     if kind in ("easier", "phase"):
         return training_helps.helped(told, name)
+    if kind == "kept-free":
+        return (
+            f"The whole card: of {gib_of(told['kept_free_bytes'])} GiB that Ollama keeps free nothing is kept with LLAMA_ARG_FIT_TARGET=0 (in the environment "
+            f"of ollama serve), and {name} fits."
+        )
     if kind == "context":
         return f"A shorter context: {name} holds {told['max_context_tokens']:,} tokens."
     if kind == "cache":
@@ -310,6 +328,14 @@ def _help(told: dict[str, Any], card: dict[str, Any], use: dict[str, Any]) -> st
     if kind == "larger":
         many = f", {gib_of(told['total_bytes'])} GiB on each of {told['gpu_count']}" if told["gpu_count"] > 1 else ""
         return f"If yours is {told['name']}: it fits in {name}{many}, up to {told['max_context_tokens']:,} tokens (--gpu {told['gpu_id']})."
+    if kind == "text":
+        return f"Without what it sees with (--no-mmproj): {name} fits, {gib_of(told['total_bytes'])} GiB, up to {told['max_context_tokens']:,} tokens."
+    if kind == "raised":
+        most = told["raised_bytes"] // 2**30
+        return (
+            f"More of its memory: raised to at most {most} GiB ({told['raised_by']}), {name} fits with {gib_of(told['total_bytes'])} GiB, "
+            f"up to {told['max_context_tokens']:,} tokens (--gpu {card['gpu_id']} --free {most}GiB)."
+        )
     if kind == "cards":
         return f"{told['gpu_count']} such cards: it fits in {name}, {gib_of(told['total_bytes'])} GiB on each."
     return f"Smaller: {visible(told['model'])} fits in {name}, up to {told['max_context_tokens']:,} tokens."

@@ -60,6 +60,7 @@ TYPES = {
     "decode_context_parallel": pl.Int64,
     "batched_tokens": pl.Int64,
     "max_num_seqs": pl.Int64,
+    "text_only": pl.Boolean,
 }
 # What is taken where nothing is said; all else is null, and the formulas fill in what fits the model and the phase.
 DEFAULTS = {"phase_id": "'inference'"}
@@ -101,6 +102,7 @@ USUAL = PLAIN | frozenset(
         "program_version",
         "batched_tokens",
         "max_num_seqs",
+        "text_only",
     ]
 )
 # Words in braces that stand in tables/sql for all arguments of a scenario.

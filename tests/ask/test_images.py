@@ -105,3 +105,16 @@ def test_a_training_of_what_sees_says_that_it_counts_text_alone(ask, ask_json):
     assert "is_text_alone" not in ask_json(*asked) and "text alone" not in ask(*asked)[1]
     running = ask_json("fits", SEEING, "--gpu", "h100-sxm", "--format", "bf16", "--images", "1")
     assert running["is_text_alone"] is False
+
+
+def test_what_a_model_sees_with_can_be_left_out(ask_json, ask, macro):
+    """llama.cpp loads it as a second file, or not."""
+    asked = ("fits", SEEING, "--gpu", "rtx-3090", "--format", "Q4_K_M", "--context", 8192)
+    whole, alone = ask_json(*asked)["best"], ask_json(*asked, "--no-mmproj")["best"]
+    [row] = macro("SELECT tower_bytes FROM weight WHERE model_id = $m AND dtype_id = 'gguf-q4_k_m'", m=SEEING)
+    assert whole["weights_bytes"] - alone["weights_bytes"] == row["tower_bytes"] > 0
+    assert whole["activations_bytes"] > alone["activations_bytes"]
+    assert "--no-mmproj" in " ".join(ask(*asked, "--no-mmproj")[1].split())
+    for wrong in (("--program", "ollama"), ("--program", "vllm"), ("--images", 1), ("--phase", "lora")):
+        status, _out, said = ask(*asked, "--no-mmproj", *wrong)
+        assert status == 2 and "--no-mmproj" in said

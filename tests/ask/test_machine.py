@@ -13,7 +13,7 @@ import stat
 import pytest
 
 from pipeline.ask import machine
-from tests.few import LARGE, SMALL, TEXT
+from tests.few import EXPERTS, LARGE, SMALL, TEXT
 
 NO_DRIVER = (
     "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. "
@@ -175,3 +175,18 @@ def test_an_amount_of_memory_is_of_several_cards_too(ask, ask_json):
     for more in (("--free", "0x10GiB"), ("--gpu", "4xrtx-4090", "--free", "4x10GiB")):
         status, _out, problem = ask("fits", LARGE, *more)
         assert status == 2 and ("0 cards" in problem or "said by one of" in " ".join(problem.split()))
+
+
+def test_memory_that_can_be_raised_is_told_and_asked(ask_json, ask):
+    """A Mac of 16 GB gives Metal 11.8 GiB as it comes; a person can let it give 14."""
+    asked = ("fits", EXPERTS, "--gpu", "m4-16gb", "--context", 32768, "--program", "llama.cpp")
+    no = ask_json(*asked)
+    [raised] = [told for told in no["helps"] if told["help"] == "raised"]
+    assert no["verdict"] == "no" and raised["raised_bytes"] == 14 * 2**30
+    assert "iogpu.wired_limit_mb" in " ".join(ask(*asked)[1].split())
+    yes = ask_json(*asked, "--free", "14GiB")
+    assert (yes["verdict"], yes["card"]["usable_bytes"]) == ("fits", 14 * 2**30)
+    assert yes["best"]["total_bytes"] == raised["total_bytes"]
+    # not more than that, and not of a card that gives all it has
+    assert ask_json(*asked, "--free", "15GiB")["card"]["usable_bytes"] < 12 * 2**30
+    assert ask_json("fits", EXPERTS, "--gpu", "rtx-3090", "--free", "30GiB")["card"]["usable_bytes"] < 24 * 2**30

@@ -107,7 +107,20 @@ def test_a_tag_of_ollama_is_shared_with_the_cpu_as_ollama_does_it(ask, ask_json)
     (shared,) = [one for one in plain["helps"] if one["help"] == "layers"]
     assert 0 < tag["gpu_layers"] < shared["gpu_layers"]
     said = " ".join(ask("fits", "gpt-oss:20b", *asked)[1].split())
-    assert f"(Ollama does so by itself; num_gpu {tag['gpu_layers']})" in said and "-ngl" not in said
+    # (llama-server moves experts first, where it is told no number of layers)
+    assert (
+        f"as Ollama does by itself: all layers on the card in MXFP4 with the experts of about {tag['cpu_expert_layers']} on the CPU"
+        in said
+    )
+    assert "-ngl" not in said
+
+
+def test_a_tag_of_ollama_that_drafts_is_not_told_as_one_that_does_not(ask):
+    """Its file has layers that predict, and its parameters say how many tokens: no stranger's repository of a like name is meant."""
+    for program in ((), ("--program", "ollama")):
+        status, out, err = ask("fits", "qwen3:8b-mtp-q4_K_M", "--gpu", "rtx-3090", *program)
+        assert status == 3 and not out
+        assert "vram-almanac fits qwen3:8b-q4_K_M --draft mtp" in " ".join(err.split())
 
 
 def test_where_files_are_not_counted_a_larger_one_has_a_reason(ask):

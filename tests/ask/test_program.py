@@ -13,8 +13,47 @@ def test_a_program_answers_with_its_engine_its_context_and_its_versions(ask_json
     told = ask_json("fits", TEXT, "--gpu", "rtx-3060-12gb", "--program", "ollama")
     assert {row["engine_id"] for row in told["formats"]} == {"llama.cpp"}
     assert told["use"]["context_tokens"] == 4096 and told["use"]["sequences"] == 1
-    assert told["formats"][0]["holds_for"] == "Ollama 0.30 to 0.33"
-    assert "Holds for Ollama 0.30 to 0.33" in ask("fits", TEXT, *CARD, "--program", "Ollama")[1]
+    assert told["formats"][0]["holds_for"] == "Ollama 0.31.2 to 0.33"
+    assert "Holds for Ollama 0.31.2 to 0.33" in ask("fits", TEXT, *CARD, "--program", "Ollama")[1]
+
+
+def test_what_ollama_keeps_free_of_a_card_is_needed(ask_json, ask):
+    """llama-server moves layers to the CPU for 1024 MiB that are to stay free, where it is told no number of layers (common/fit.cpp), so that all
+    stay on the card only beside that."""
+    asked = ("fits", TEXT, "--gpu", "rtx-3060-12gb", "--context", "8192", "--format", "Q4_K_M")
+    plain = ask_json(*asked)["formats"][0]
+    for version in ("0.30", "0.31.1", "0.31.2", "0.33"):
+        own = ask_json(*asked, "--program", f"ollama {version}")["formats"][0]
+        assert own["total_bytes"] - plain["total_bytes"] == 1024 * 2**20
+    # on a card that holds it but for that, it is told how to be given all of it
+    free = ("--free", f"{(plain['total_bytes'] * 1.05) / 2**30:.2f}GiB")
+    short = (*asked[:2], *asked[4:], *free)
+    assert ask_json(*short)["verdict"] == "fits"
+    told = ask_json(*short, "--program", "ollama")
+    assert told["verdict"] != "fits" and "kept-free" in [one["help"] for one in told["helps"]]
+    commands = {line["engine"]: line["command"] for line in ask_json(*short)["commands"]}
+    assert commands["Ollama"].startswith("LLAMA_ARG_FIT_TARGET=0 ")
+    own = {line["engine"]: line["command"] for line in ask_json(*asked, "--program", "ollama")["commands"]}
+    assert "LLAMA_ARG_FIT_TARGET" not in own["Ollama"]
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        ("koboldcpp", "--quantkv 1 --flashattention"),
+        ("lm-studio", "K and V Cache Quantization Type q8_0, Flash Attention on"),
+    ],
+)
+def test_each_program_has_its_own_words_for_a_cache_in_fewer_bits(ask_json, program, words):
+    told = ask_json("fits", TEXT, *CARD, "--program", program, "--format", "Q4_K_M", "--kv", "q8_0")
+    assert [one["setting"] for one in told["settings"]] == [words]
+    commands = {line["engine"]: line["command"] for line in told["commands"]}
+    assert "-ctk q8_0 -ctv q8_0" in commands["llama.cpp"] and "OLLAMA_KV_CACHE_TYPE=q8_0" in commands["Ollama"]
+
+
+def test_a_version_that_holds_windows_whole_is_not_told_as_one_that_does_not(ask):
+    status, _, error = ask("fits", TEXT, *CARD, "--program", "koboldcpp 1.113")
+    assert status == 3 and "--useswa" in error
 
 
 @pytest.mark.some(1)

@@ -203,3 +203,13 @@ def test_few_kv_heads_are_replicated(footprint_of):
         for n in (8, 16)
     )
     assert eight == sixteen
+
+
+# files that llama.cpp's own selection made: gated delta nets have their queries, keys and values under the name of joined attention's
+@pytest.mark.parametrize("dtype, gib", [("gguf-q4_k_m", 15.401), ("gguf-iq4_xs", 14.036)])
+def test_a_hybrid_weighs_what_its_file_does(book, dtype, gib):
+    query = """
+        SELECT weights_bytes - second_file_bytes(model_id) FROM weight WHERE model_id = 'Qwen/Qwen3.6-27B' AND dtype_id = $1
+    """
+    [(text,)] = book.execute(query, [dtype]).fetchall()
+    assert text / 2**30 == pytest.approx(gib, abs=0.001)

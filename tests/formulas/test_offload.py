@@ -214,3 +214,39 @@ def test_llama_server_is_told_its_slots_where_each_takes_memory(book, model, pro
     """It opens four by itself (n_parallel -1); size_swa is window × slots + micro-batch, and a recurrent state is there for each."""
     query = "SELECT engine_setting FROM fits_on('rtx-4090', $1, dtype_id := 'gguf-q4_k_m', program := $2, context_tokens := 8192)"
     assert book.execute(query, [model, program]).fetchall() == [(setting,)]
+
+
+def test_a_card_holds_the_caches_of_its_own_layers(book):
+    """Every sixth layer of Gemma 3 27B reads the whole context, 5 to 59: seven of them are among the first 46 of 63 slots, three behind them."""
+
+    def held(context):
+        asked = "FROM fits_together(['rtx-5090', 'rtx-3060-12gb'], 'google/gemma-3-27b-it', context_tokens := $1)"
+        return book.execute(f"SELECT gpu_layers, gpu_bytes {asked}", [context]).fetchall()
+
+    (first, before), (second, below) = held(65536)
+    (_, after), (_, above) = held(131072)
+    assert (first, second) == (46, 17)
+    a_layer = 2 * 4096 * 65536  # keys and values of 16 heads of 128, in 16 bits (buffers grow alike on both cards)
+    assert (after - before) - (above - below) == pytest.approx((7 - 3) * a_layer, rel=1e-6)
+
+
+# the layers that llama.cpp's cache without windows has, as its log lists them (llama-cpp-layers-two-gpus): 29 and 35 on one GPU, 41 to 59 on the other
+def test_layers_lie_where_a_log_has_them(book):
+    rows = book.execute(
+        "SELECT blocks FROM attention_layer WHERE model_id = 'google/gemma-4-31B-it' AND component = 'text' AND window_tokens IS NULL"
+    ).fetchall()
+    [(blocks,)] = rows
+    assert set(map(int, blocks.split())) >= {29, 35, 41, 47, 53, 59} and len(blocks.split()) == 10
+
+
+@pytest.mark.parametrize("model", ["google/gemma-3-27b-it", EXPERTS, "Qwen/Qwen3-0.6B"])
+@pytest.mark.parametrize("context", [1000, 8192, 30000])
+def test_caches_of_all_layers_are_never_less_than_the_whole(book, footprint_of, model, context):
+    """And hardly more: what a window holds beside what is read is counted whole, and the others' part of it too."""
+    whole = footprint_of(model, dtype_id="gguf-q4_k_m", context_tokens=context)
+    parts = {name: whole[name] for name in ("kv_cache_bytes", "kv_padding_bytes", "state_bytes")}
+    told = ", ".join(f"'{name}': {value}" for name, value in {**parts, "context_tokens": context}.items())
+    query = f"SELECT layer_caches(shape, {{{told}}}), layer_count FROM shape WHERE model_id = $1"
+    [(caches, layers)] = book.execute(query, [model]).fetchall()
+    assert len(caches) == layers
+    assert sum(parts.values()) - layers <= sum(caches) <= sum(parts.values()) + parts["kv_padding_bytes"]

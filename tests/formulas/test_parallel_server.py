@@ -18,7 +18,8 @@ def test_the_least_is_counted_and_the_rest_is_in_the_band(held):
     """0.74 GiB on 2 × RTX 3090, up to 2.21 on H100; of stages, which talk less, a log says 0.07."""
     beyond = {name: (row["error_band"] - 0.05) * row["total_bytes"] for name, row in held.items()}
     assert beyond["tensors"] == pytest.approx((2.21 - 0.74) * GIB, rel=0.001)
-    assert beyond["alone"] == beyond["stages"] == pytest.approx(0, abs=1)
+    first_start = 0.83 * GIB  # (test_servers.py)
+    assert beyond["alone"] == beyond["stages"] == pytest.approx(first_start, rel=0.001)
     graphs = 16 * 18_906_382  # of the layers that a stage has not
     assert held["tensors"]["overhead_bytes"] == pytest.approx(held["stages"]["overhead_bytes"] + graphs, rel=0.01)
 

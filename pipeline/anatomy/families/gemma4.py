@@ -4,8 +4,7 @@ and a mixture of experts beside the dense block. Source: transformers 5.23.0, mo
 
 from __future__ import annotations
 
-from collections import Counter
-
+from pipeline.anatomy.builder import numbers
 from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.parts.decoder import Decoder
@@ -64,8 +63,11 @@ def attend(decoder: Decoder, fields: Fields, types: list[str], own: int, window:
     same = fields.flag("attention_k_eq_v")
     writes = is_causal(fields)
     shapes = [layer_shape(fields, i, types[i] == FULL, same) for i in range(layers)]
-    groups = Counter((types[i], shapes[i], i < own) for i in range(layers))
-    for (kind, (dim, kv_heads), owns), count in groups.items():
+    groups: dict[tuple, list[int]] = {}
+    for i in range(layers):
+        groups.setdefault((types[i], shapes[i], i < own), []).append(i)
+    for (kind, (dim, kv_heads), owns), blocks in groups.items():
+        count = len(blocks)
         if heads % kv_heads:
             raise ContradictoryConfig(f"{fields.where}: {heads} heads cannot share {kv_heads} key-value heads")
         linear = decoder.linear
@@ -93,6 +95,7 @@ def attend(decoder: Decoder, fields: Fields, types: list[str], own: int, window:
             elements_per_token=2 * kv_heads * dim if owns else 0,
             window_tokens=window if kind == SLIDING else None,
             has_qk_norm=True,
+            blocks=numbers(blocks) if len(groups) > 1 else None,
         )
 
 

@@ -131,13 +131,15 @@ def bamba(fields: Fields) -> Anatomy:
     decoder.embed()
     types = layer_types(fields, layers, "layers_block_type", "layer_types", known=MAMBA + ATTENTION)
     if types is not None:
-        attending = sum(kind in ATTENTION for kind in types)
+        attends = [kind in ATTENTION for kind in types]
     else:
         listed = fields.items("attn_layer_indices") or []
-        attending = sum(i in listed for i in range(layers))
+        attends = [i in listed for i in range(layers)]
+    attending = sum(attends)
     bias = fields.flag("attention_bias")
     decoder.attention(attending, Heads.read(fields, decoder.hidden), bias=bias)
     mix_mamba2(decoder, fields, layers - attending)
+    decoder.order(["full" if attending else "recurrent" for attending in attends])
     decoder.mlp(layers, fields.count("intermediate_size"), bias=fields.flag("mlp_bias"))
     return decoder.finish()
 

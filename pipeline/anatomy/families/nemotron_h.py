@@ -21,6 +21,8 @@ KINDS = {
     "full_attention": "attention", "E": "moe", "moe": "moe", "-": "mlp", "mlp": "mlp",
 }  # fmt: skip
 
+MIXERS = {"attention": "full", "mamba": "recurrent"}  # the rows of AttentionLayer that they are
+
 
 def kinds_of(fields: Fields, listed: str, pattern: str) -> list[str] | None:
     """One kind for each layer, from a list or from a pattern like M-M*; None where the config has neither."""
@@ -67,6 +69,7 @@ def blocks(decoder: Decoder, fields: Fields, kinds: Sequence[str]) -> None:
             bias=fields.flag("use_bias"),
             chunk=fields.size("chunk_size", "mamba_chunk_size"),
         )
+    decoder.order([MIXERS.get(kind) for kind in kinds])
     bias = fields.flag("mlp_bias")
     if dense := kinds.count("mlp"):
         decoder.mlp(dense, fields.count("intermediate_size"), gated=False, bias=bias)

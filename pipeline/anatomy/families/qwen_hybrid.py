@@ -9,18 +9,18 @@ from pipeline.anatomy.families import family
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.parts.decoder import Decoder
 from pipeline.anatomy.parts.mixers import gated_delta
+from pipeline.anatomy.parts.windows import every
 from pipeline.anatomy.reading import Heads, layer_types
 from pipeline.anatomy.rows import Anatomy
 
 LINEAR, FULL = "linear_attention", "full_attention"
 
 
-def attention_layers(fields: Fields, layers: int) -> int:
-    """How many layers attend; the others are recurrent."""
+def mixers(fields: Fields, layers: int) -> list[str]:
+    """What kind each layer is: one that attends, or a recurrent one."""
     types = layer_types(fields, layers, known=(LINEAR, FULL))
-    if types is not None:
-        return types.count(FULL)
-    return layers // fields.count("full_attention_interval", default=4)
+    types = types or every(layers, fields.count("full_attention_interval", default=4))
+    return ["full" if kind == FULL else "recurrent" for kind in types]
 
 
 def mix(
@@ -46,6 +46,12 @@ def mix(
         kernel=fields.size("linear_conv_kernel_dim"),
         fused=fused,
     )
+
+
+def mix_in_turn(decoder: Decoder, fields: Fields, heads: Heads, *, fused: bool) -> None:
+    kinds = mixers(fields, decoder.layers)
+    mix(decoder, fields, kinds.count("full"), kinds.count("recurrent"), heads, fused=fused)
+    decoder.order(kinds)
 
 
 def sparse(decoder: Decoder, fields: Fields, layers: int, *, experts: int, chosen: int) -> None:
@@ -83,8 +89,7 @@ def qwen3_next(fields: Fields) -> Anatomy:
     layers = decoder.layers
     decoder.embed()
     heads = Heads.read(fields, decoder.hidden)
-    attending = attention_layers(fields, layers)
-    mix(decoder, fields, attending, layers - attending, heads, fused=True)
+    mix_in_turn(decoder, fields, heads, fused=True)
     step = fields.size("decoder_sparse_step")
     only = {i for i in fields.items("mlp_only_layers") or [] if isinstance(i, int)}
     routed = sum((i + 1) % step == 0 and i not in only for i in range(layers))
@@ -99,8 +104,7 @@ def qwen3_5_text(fields: Fields) -> Anatomy:
     decoder = Decoder(fields)
     decoder.embed()
     heads = Heads.read(fields, decoder.hidden)
-    attending = attention_layers(fields, decoder.layers)
-    mix(decoder, fields, attending, decoder.layers - attending, heads, fused=False)
+    mix_in_turn(decoder, fields, heads, fused=False)
     decoder.mlp(decoder.layers, fields.count("intermediate_size"))
     prediction_layer(decoder, fields, heads)
     return decoder.finish()
@@ -111,8 +115,7 @@ def qwen3_5_moe_text(fields: Fields) -> Anatomy:
     decoder = Decoder(fields)
     decoder.embed()
     heads = Heads.read(fields, decoder.hidden)
-    attending = attention_layers(fields, decoder.layers)
-    mix(decoder, fields, attending, decoder.layers - attending, heads, fused=False)
+    mix_in_turn(decoder, fields, heads, fused=False)
     sparse(decoder, fields, decoder.layers, experts=256, chosen=8)
     prediction_layer(decoder, fields, heads, experts=256, chosen=8)
     return decoder.finish()

@@ -17,6 +17,7 @@ def lfm2_mix(decoder: Decoder, fields: Fields, types: list[str]) -> None:
     attending = types.count("full_attention")
     decoder.attention(attending, Heads.read(fields, decoder.hidden), qk_norm="head")
     short_convolution(decoder, len(types) - attending, fields.size("conv_L_cache"), bias=fields.flag("conv_bias"))
+    decoder.order(["full" if kind == "full_attention" else "convolution" for kind in types])
 
 
 def lfm2_ends(decoder: Decoder, fields: Fields) -> Anatomy:

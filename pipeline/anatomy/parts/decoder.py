@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pipeline.anatomy.builder import Builder, merge_kinds, merge_tensors, within_reason
+from pipeline.anatomy.builder import Builder, merge_kinds, merge_tensors, numbers, within_reason
 from pipeline.anatomy.fields import Fields
 from pipeline.anatomy.parts.context import context_tokens
 from pipeline.anatomy.reading import Heads, architecture_of, dropout, head_kind, label_count, layer_count
@@ -91,6 +91,7 @@ class Decoder(Builder):
         cached: int | None = None,
         inner: int | None = None,
         state: int = 0,
+        blocks: str | None = None,
     ):
         """Multi-head or grouped attention. q [heads·dim, h], k and v [kv_heads·dim, h], o [h, heads·value_dim].
 
@@ -136,12 +137,23 @@ class Decoder(Builder):
             has_output_gate=gate,
             state_elements=state,
             state_dtype_id="fp32" if state else None,
+            blocks=blocks,
         )
 
     def attentions(self, windows: Sequence[int | None], heads: Heads, **options):
         """The same attention in every layer, each with its own window (None: the whole context)."""
-        for window in distinct(windows):
-            self.attention(sum(w == window for w in windows), heads, window=window, **options)
+        kinds = distinct(windows)
+        for window in kinds:
+            blocks = [i for i, w in enumerate(windows) if w == window]
+            placed = numbers(blocks) if len(kinds) > 1 else None
+            self.attention(len(blocks), heads, window=window, blocks=placed, **options)
+
+    def order(self, kinds: Sequence[str | None]):
+        """What kind of token mixer each layer has, where those were added by their number."""
+        for i, row in enumerate(self.attention_layers):
+            blocks = [place for place, kind in enumerate(kinds) if kind == row.kind]
+            if len(blocks) == row.layer_count:
+                self.attention_layers[i] = replace(row, blocks=numbers(blocks))
 
     # feed-forward
 

@@ -35,6 +35,7 @@ LABELS = {
     "decode_context_parallel": "GPUs that deal out the cache",
     "batched_tokens": "tokens read in a step",
     "max_num_seqs": "requests run at once",
+    "text_only": "what it sees with left out",
     "micro_batches_in_flight": "micro-batches in flight",
     "sequence_parallel": "sequence parallelism",
     "image_width": "image width",

@@ -119,7 +119,7 @@ CREATE OR REPLACE MACRO sglang_reserve_bytes(reserve_mib, gpu_count, constants) 
 CREATE OR REPLACE TABLE card_row AS
 SELECT gpu.gpu_id, {
     'gpu_id': gpu.gpu_id, 'vendor': gpu.vendor, 'compute_capability': gpu.compute_capability,
-    'capacity_bytes': gpu.capacity_bytes, 'whole_bytes': gpu.whole_bytes,
+    'capacity_bytes': gpu.capacity_bytes, 'whole_bytes': gpu.whole_bytes, 'raisable_bytes': gpu.raisable_bytes,
     'vllm_requests': vllm_requests(gpu.name, gpu.memory_gib_nominal, constants),
     'vllm_read_tokens': vllm_read_tokens(gpu.name, gpu.memory_gib_nominal, constants),
     'sglang_reserve_mib': sglang_reserve_mib(gpu.memory_gib_nominal, constants)
@@ -169,15 +169,20 @@ CREATE OR REPLACE MACRO states_needed(footprint, capacity, reserve_mib, communic
 CREATE OR REPLACE MACRO inputs_needed(footprint) AS CASE
     WHEN starts_with(footprint.engine_id, 'vllm') AND coalesce(footprint.sees, false)
         THEN '--limit-mm-per-prompt ''{"image": ' || coalesce(footprint.images, 0) || ', "video": 0}'''
+    WHEN footprint.text_only THEN '--no-mmproj'
     WHEN footprint.engine_id = 'llama.cpp' AND footprint.phase_id = 'inference' AND NOT footprint.has_counted_tower
         AND coalesce(footprint.program, 'llama.cpp') = 'llama.cpp' THEN '--no-mmproj'
 END;
 
 -- llama-server opens four slots by itself, which share one cache of whole contexts: but each has a window and recurrent
--- states of its own (Ollama tells it how many).
+-- states of its own. (LM Studio opens as many and calls them predictions; Ollama says how many by itself, KoboldCpp and
+-- llama-cpp-python open one.)
 CREATE OR REPLACE MACRO slots_needed(footprint) AS iif(footprint.engine_id = 'llama.cpp'
-    AND footprint.phase_id = 'inference' AND coalesce(footprint.program, '') <> 'ollama'
-    AND (footprint.has_windows OR coalesce(footprint.state_bytes, 0) > 0), '--parallel ' || footprint.sequences, NULL);
+    AND footprint.phase_id = 'inference' AND (footprint.has_windows OR coalesce(footprint.state_bytes, 0) > 0),
+    CASE coalesce(footprint.program, 'llama.cpp')
+        WHEN 'llama.cpp' THEN '--parallel '
+        WHEN 'lm-studio' THEN 'Max Concurrent Predictions '
+    END || footprint.sequences, NULL);
 
 -- mlx_lm.server reads 8 prompts and writes 32 answers together by itself, and reads one on that a client without a
 -- stream gave up: of prompts as long as the context each has a cache and scores of its own.
@@ -186,17 +191,17 @@ CREATE OR REPLACE MACRO prompts_needed(footprint, constants) AS iif(
     '--prompt-concurrency ' || least(footprint.sequences, constants.mlx_prefill_sequences)::BIGINT
         || ' --decode-concurrency ' || footprint.sequences, NULL);
 
--- A cache in fewer bits than a server's default: untold it takes the default, which is more. (Ollama has words of its
--- own for it; other programs that run an engine within have switches.)
-CREATE OR REPLACE MACRO cache_needed(footprint) AS CASE
-    WHEN footprint.kv_setting IS NULL THEN NULL
-    WHEN footprint.program = 'ollama' THEN 'OLLAMA_KV_CACHE_TYPE=' || footprint.kv_dtype_id
-    WHEN starts_with(footprint.engine_id, coalesce(footprint.program, '')) THEN footprint.kv_setting
-END;
+-- A cache in fewer bits than a server's default: untold it takes the default, which is more. Programs that run an
+-- engine within have words of their own for it.
+CREATE OR REPLACE MACRO said_by_program(settings, program) AS nullif(replace(
+    list_filter(string_split(settings, '; '), lambda one: starts_with(one, program || ': '))[1], program || ': ', ''),
+    '');
+CREATE OR REPLACE MACRO cache_setting(kv, program) AS
+    coalesce(said_by_program(kv.program_settings, program), kv.setting);
 
 -- All of these: footprint with has_windows, sees, has_counted_tower and vocab_size of its model beside, data_setting,
--- expert_setting and context_setting of its engine (data_parallel_rule), kv_setting of its cache (kv_dtype), card as
--- card_row has it.
+-- expert_setting and context_setting of its engine (data_parallel_rule), kv_setting of its cache (cache_setting), card
+-- as card_row has it.
 CREATE OR REPLACE MACRO engine_setting(footprint, card, constants) AS iif(footprint.total_bytes IS NULL, NULL,
     nullif(concat_ws(' ', spread_setting(footprint),
         share_needed(footprint.engine_id, footprint.total_bytes,
@@ -210,5 +215,5 @@ CREATE OR REPLACE MACRO engine_setting(footprint, card, constants) AS iif(footpr
             communication_bytes(footprint, constants), constants),
         states_needed(footprint, card.capacity_bytes, card.sglang_reserve_mib,
             communication_bytes(footprint, constants), constants),
-        cache_needed(footprint), slots_needed(footprint), prompts_needed(footprint, constants),
+        footprint.kv_setting, slots_needed(footprint), prompts_needed(footprint, constants),
         inputs_needed(footprint)), ''));

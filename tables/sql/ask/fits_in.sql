@@ -37,7 +37,7 @@ WITH fit_card AS MATERIALIZED (
     SELECT asked.*, gpu.gpu_id AS card_id, gpu.card, gpu.card.vendor, gpu.card.compute_capability,
         gpu.card.whole_bytes,
         -- (least passes over nulls)
-        iif(asked.gpu_id IS NULL OR gpu.gpu_id IS NOT NULL, least(gpu.card.capacity_bytes, asked.free_bytes), NULL)
+        iif(asked.gpu_id IS NULL OR gpu.gpu_id IS NOT NULL, asked_bytes(gpu.card, asked.free_bytes), NULL)
             AS capacity_bytes,
         CASE
             WHEN gpu.gpu_id IS NOT NULL THEN NULL
@@ -90,16 +90,16 @@ fit_line AS (
                 optimizer_rank, sharding, gpu_count, tensor_parallel, pipeline_parallel, context_parallel, offload,
                 images, image_width, image_height, audio_seconds, lora_dropout, reduce_bucket_elements,
                 expandable_segments, trains_embeddings, program, program_version, expert_parallel, data_parallel,
-                decode_context_parallel, batched_tokens, max_num_seqs) AS points
+                decode_context_parallel, batched_tokens, max_num_seqs, text_only) AS points
     FROM fit_footprint AS footprint
     QUALIFY is_asked
 ),
 fit_judged AS (
     SELECT line.*, card.card_id, card.gpu_id AS card_asked, card.capacity_bytes, card.whole_bytes,
-        card.free_bytes, card.card, kv.setting AS kv_setting,
+        card.free_bytes, card.card, cache_setting(kv, line.program) AS kv_setting,
         coalesce(card.no_card_reason, iif(line.total_bytes IS NULL, line.unknown_reason, NULL),
             iif(card.card_id IS NULL, NULL,
-                coalesce(card_reason(running),
+                coalesce(card_reason(running), images_reason(running, line.images),
                     kv_reason(kv, older.least_capability, card.vendor, card.compute_capability)))) AS reason
     FROM fit_line AS line
     CROSS JOIN fit_card AS card

@@ -12,7 +12,8 @@ scenario_asked AS (SELECT {arguments}),
 answered AS (
     SELECT told.*, model.vocab_size, running_format(model, told.dtype_id, told.engine_id) AS running_format,
         told.model_id IN (FROM windowed) AS has_windows, seeing.model_id IS NOT NULL AS sees, seeing.has_counted_tower,
-        sharing.data_setting, sharing.expert_setting, sharing.context_setting, kv, kv.setting AS kv_setting
+        sharing.data_setting, sharing.expert_setting, sharing.context_setting, kv,
+        cache_setting(kv, told.program) AS kv_setting
     FROM footprints_in('scenario_asked', phase_id, is_plain := {is_plain}, is_usual := {is_usual}) AS told
     LEFT JOIN model ON model.model_id = told.model_id
     LEFT JOIN seeing_model AS seeing ON seeing.model_id = told.model_id
@@ -22,7 +23,7 @@ answered AS (
 -- (a row in one column: of a table's row DuckDB plans all columns each time that a macro reads one of them)
 judged AS (
     SELECT footprint, card, card_asked.gpu_id AS card_name,
-        coalesce(card_reason(running),
+        coalesce(card_reason(running), images_reason(running, footprint.images),
             kv_reason(footprint.kv, older.least_capability, card.vendor, card.compute_capability)) AS not_there
     FROM card_asked
     JOIN (SELECT answered AS footprint FROM answered) ON true

@@ -45,7 +45,7 @@ best AS (
     SELECT most_layers(ways, error_band, bytes) AS layers,
         iif(engine_id = 'llama.cpp' AND has_experts, fewest_experts(ways, blocks, error_band, bytes), NULL) AS experts
     FROM whole, card_asked LEFT JOIN gpu ON gpu.gpu_id = lower(card_asked.gpu_id),
-        LATERAL (SELECT least(gpu.capacity_bytes, card_asked.free_bytes) AS bytes) AS given
+        LATERAL (SELECT asked_bytes(gpu, card_asked.free_bytes) AS bytes) AS given
 ),
 reasoned AS (
     SELECT whole.*, coalesce(gpu.gpu_id, card_asked.gpu_id) AS gpu_id, CASE

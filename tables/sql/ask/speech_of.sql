@@ -119,7 +119,7 @@ CREATE OR REPLACE MACRO speech_fits_on(
 ) AS TABLE
 WITH card_asked AS (
     SELECT asked.gpu_id, gpu.gpu_id AS known_id, asked.gpu_id IS NULL AND asked.free_bytes IS NOT NULL AS is_any,
-        iif(asked.gpu_id IS NULL OR gpu.gpu_id IS NOT NULL, least(gpu.capacity_bytes, asked.free_bytes), NULL) AS bytes
+        iif(asked.gpu_id IS NULL OR gpu.gpu_id IS NOT NULL, asked_bytes(gpu, asked.free_bytes), NULL) AS bytes
     FROM (SELECT gpu_id::VARCHAR AS gpu_id, free_bytes::BIGINT AS free_bytes) AS asked
     LEFT JOIN gpu ON gpu.gpu_id = lower(asked.gpu_id)
 )

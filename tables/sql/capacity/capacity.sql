@@ -35,20 +35,35 @@ CREATE OR REPLACE MACRO context_mib(card) AS (
 CREATE OR REPLACE MACRO context_beyond_bytes(card, constants) AS
     context_mib(card) * 1048576 - constants.process_context_bytes;
 
+-- What a person can let it give, where that is more than it gives as it comes: memory that is shared with the system.
+CREATE OR REPLACE MACRO raised_of(card) AS (
+    SELECT arg_max({'ratio': ratio.value, 'by': class.raised_by}, class_rank(class))
+    FROM gpu_class AS class JOIN constant AS ratio ON ratio.constant_id = class.raised_constant
+    WHERE is_of_class(card, class)
+);
+
+-- What of it is asked: all that it gives, or the amount that is named, of a card that can give more that too.
+CREATE OR REPLACE MACRO asked_bytes(card, free_bytes) AS
+    iif(free_bytes > card.capacity_bytes AND free_bytes <= card.raisable_bytes, free_bytes,
+        least(card.capacity_bytes, free_bytes));
+
 CREATE OR REPLACE TABLE gpu AS
 WITH read AS (
     SELECT card.*,
         coalesce(card.memory_mib_reported, floor(card.memory_gib_nominal * 1024 * reported_ratio(card, constants)))
             AS reported,
-        context_beyond_bytes(card, constants) AS context_beyond, constants
+        context_beyond_bytes(card, constants) AS context_beyond, raised_of(card) AS raised, constants
     FROM gpu_fact AS card, constants
 )
 SELECT
-    * EXCLUDE (reported, context_beyond, constants),
+    * EXCLUDE (reported, context_beyond, raised, constants),
     floor(1048576 * coalesce(memory_mib_cuda,
         iif(vendor = 'nvidia', reported - constants.cuda_gap_base_mib - constants.cuda_gap_ratio * reported, reported)
     ))::BIGINT AS whole_bytes,
     floor(least(whole_bytes, 1048576 * memory_mib_free)
         - iif(vendor = 'nvidia', greatest(context_beyond, 0), 0))::BIGINT AS capacity_bytes,
+    iif(floor(memory_gib_nominal * 1024 * 1048576 * raised.ratio) > capacity_bytes,
+        floor(memory_gib_nominal * 1024 * 1048576 * raised.ratio), NULL)::BIGINT AS raisable_bytes,
+    iif(raisable_bytes IS NULL, NULL, raised.by) AS raised_by,
     iif(memory_mib_cuda IS NULL AND memory_mib_reported IS NULL, 'imputed', 'measured') AS capacity_basis
 FROM read;

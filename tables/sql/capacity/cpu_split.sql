@@ -23,16 +23,58 @@
 --   dev_output; common.h: the pattern of --n-cpu-moe; ggml-backend.cpp for weights that are copied), accelerate
 --   (infer_auto_device_map: the reserve for the largest layer; hooks run every layer on the main device). accelerate
 --   itself plans with nine tenths of the card and without the cache.
--- Caches of different kinds of layers: the largest ones are taken to be on the GPU. Not covered: several GPUs, disk,
+-- Which layers have which cache is as llama-cpp-layers-two-gpus lists them of Gemma 4 31B.
+-- Caches of different kinds of layers lie where their layers do (`blocks` of attention_layer); where their order was
+--   not read, the largest ones are taken to be on the GPU. Not covered: several GPUs, disk,
 --   bitsandbytes (its layers run on the GPU only), -ot with patterns of one's own, what the host holds beside weights
 --   and caches.
 
--- What each layer caches, the largest first, as shares of the whole.
-CREATE OR REPLACE MACRO layer_caches(model, footprint) AS list_reverse_sort(flatten(list_transform(model.caches,
-    lambda layer: list_transform(range(layer.layer_count), lambda place:
-        layer.elements_per_token * footprint.sequences
-            * least(footprint.context_tokens, coalesce(layer.window_tokens, footprint.context_tokens))
-        + layer.state_elements + layer.conv_state_elements))));
+-- Where the layers of each kind lie: as their rows name them, or everywhere. Null where nobody read it.
+CREATE OR REPLACE MACRO blocks_of(layer, model) AS
+    coalesce(layer.blocks, iif(layer.layer_count >= model.layer_count, range(model.layer_count), NULL));
+CREATE OR REPLACE MACRO caches_anything(layer) AS
+    layer.elements_per_token + layer.state_elements + layer.conv_state_elements > 0;
+CREATE OR REPLACE MACRO is_placed(model) AS coalesce(list_bool_and(list_transform(model.caches,
+    lambda layer: blocks_of(layer, model) IS NOT NULL OR NOT caches_anything(layer))), true);
+
+-- Bytes of one layer of a kind. What a cache holds beside the tokens that are read (whole cells, and a window's
+-- micro-batch) is that of layers with a window, where there are any; the others have their part of it beside that,
+-- which is never less than what they round up to. So the sum may be more than the whole, and is never less.
+CREATE OR REPLACE MACRO read_elements(layer, footprint) AS layer.elements_per_token
+    * least(footprint.context_tokens, coalesce(layer.window_tokens, footprint.context_tokens));
+CREATE OR REPLACE MACRO state_size(layer) AS
+    (layer.state_elements + layer.conv_state_elements) * layer.state_bytes_each;
+CREATE OR REPLACE MACRO cache_sums(model, footprint) AS {
+    'read': greatest(list_sum(list_transform(model.caches,
+        lambda layer: layer.layer_count * read_elements(layer, footprint))), 1),
+    'windows': coalesce(list_sum(list_transform(model.caches,
+        lambda layer: iif(layer.window_tokens IS NULL, 0, layer.layer_count * layer.elements_per_token))), 0),
+    'elements': greatest(list_sum(list_transform(model.caches,
+        lambda layer: layer.layer_count * layer.elements_per_token)), 1),
+    'states': greatest(list_sum(list_transform(model.caches, lambda layer: layer.layer_count * state_size(layer))), 1)
+};
+CREATE OR REPLACE MACRO one_layer_bytes(layer, sums, footprint) AS
+    footprint.kv_cache_bytes * (read_elements(layer, footprint) / sums.read)
+    + footprint.kv_padding_bytes * (layer.elements_per_token
+        / iif(layer.window_tokens IS NULL OR sums.windows = 0, sums.elements, sums.windows))
+    + footprint.state_bytes * (state_size(layer) / sums.states);
+
+-- What each layer caches, in their order; where that is not known the largest last, and of kinds that lie side by side
+-- one of each, so that any so many layers hold no more than the last.
+CREATE OR REPLACE MACRO ordered_caches(model, kinds) AS list_transform(range(model.layer_count),
+    lambda block: coalesce(list_sum(list_transform(kinds,
+        lambda kind: iif(list_contains(kind.blocks, block), kind.bytes, 0))), 0));
+CREATE OR REPLACE MACRO each_cached(kinds) AS list_reverse_sort(flatten(list_transform(kinds,
+    lambda kind: list_transform(range(kind.layer_count), lambda place: kind.bytes))));
+CREATE OR REPLACE MACRO largest_last(model, kinds) AS list_transform(range(model.layer_count),
+    lambda block: coalesce(iif(list_sum(list_transform(kinds, lambda kind: kind.layer_count)) <= model.layer_count,
+        each_cached(kinds)[model.layer_count - block], list_sum(list_transform(kinds,
+            lambda kind: iif(block >= model.layer_count - kind.layer_count, kind.bytes, 0)))), 0));
+CREATE OR REPLACE MACRO kind_caches(model, footprint) AS list_transform(model.caches, lambda layer: {
+    'layer_count': layer.layer_count, 'blocks': blocks_of(layer, model),
+    'bytes': one_layer_bytes(layer, cache_sums(model, footprint), footprint)});
+CREATE OR REPLACE MACRO layer_caches(model, footprint) AS iif(is_placed(model),
+    ordered_caches(model, kind_caches(model, footprint)), largest_last(model, kind_caches(model, footprint)));
 
 CREATE OR REPLACE MACRO cache_held(footprint) AS
     footprint.kv_cache_bytes + footprint.kv_padding_bytes + footprint.state_bytes;
@@ -49,11 +91,11 @@ CREATE OR REPLACE MACRO gpu_weights_of(model, weight, held, is_llama_cpp, way) A
             weight.weights_bytes - weight.layer_bytes - weight.embedding_bytes, 0)
 END;
 
--- The cache that lies on the GPU.
+-- The cache that lies on the GPU: of its blocks, which are the last.
 CREATE OR REPLACE MACRO gpu_cache_of(model, footprint, caches, is_llama_cpp, way) AS
     iif(is_llama_cpp AND way.on_gpu <= model.layer_count,
-        cache_held(footprint) * coalesce(list_sum(list_slice(caches, 1, greatest(way.on_gpu - 1, 0))), 0)
-            / greatest(list_sum(caches), 1),
+        least(cache_held(footprint), coalesce(list_sum(list_slice(caches,
+            model.layer_count - greatest(way.on_gpu, 1) + 2, model.layer_count)), 0)),
         cache_held(footprint));
 
 -- What has to be brought over to run there, one at a time (of a block whose experts stay, gate, up and down one after

@@ -3,6 +3,7 @@
 --   runs_on: for each engine, format, phase, kind of attention and card the first line of support.csv that names them
 --       all
 --   card_reason(…): why a scenario has no verdict on a card; null where it runs
+--   images_reason(…): the same of one with images, which take more on some cards than is counted
 --   kv_reason(…): the same of the format of its KV cache (kv_dtype.csv, kv_reader.csv); published scenarios hold theirs
 --       in 16 bits
 --
@@ -47,7 +48,8 @@ named AS (
             AND coalesce(line.attention = iif(asked.attention = 'masked', 'flash', asked.attention), true)
 )
 SELECT named.engine_id, running_word(named.dtype_id, named.model_type) AS running_id, named.dtype_id, named.model_type,
-    named.phase_id, named.attention, gpu.gpu_id, named.runs, named.how, named.source
+    named.phase_id, named.attention, gpu.gpu_id, named.runs, named.how,
+    named.images_reason, named.source
 FROM named JOIN gpu
     ON names_one(named.vendors, gpu.vendor)
     AND (named.targets IS NULL OR coalesce(names_one(named.targets, gpu.compute_capability), false)
@@ -66,6 +68,9 @@ CREATE OR REPLACE MACRO card_reason(running) AS CASE
     WHEN running.runs THEN NULL
     ELSE coalesce(running.how, 'no source in the book says that this engine runs this format on this card')
 END;
+
+-- the same of what a prompt's images take there
+CREATE OR REPLACE MACRO images_reason(running, images) AS iif(images > 0, running.images_reason, NULL);
 
 -- The models whose cache an engine reads on older cards (kv_reader.csv): all their layers are of the usual attention,
 -- with heads of the widths that its kernel has.

@@ -9,8 +9,9 @@
 --
 -- Units: bytes of each card. Sources: llama-cpp-offload (load_tensors: splits, std::upper_bound, get_layer_buft_list).
 --   Buffers and what lies outside are those of as many like cards (footprints of gpu_count cards).
--- Caches of different kinds of layers: a card is taken to hold the largest ones. Not covered: splits by rows or
---   tensors, cards of different makers, layers on the CPU beside them, other engines: those share in equal parts.
+-- Caches of different kinds of layers are those of the layers that lie on a card (layer_caches); where their order was
+--   not read, each card is taken to hold the largest ones. Not covered: splits by rows or tensors, cards of different
+--   makers, layers on the CPU beside them, other engines: those share in equal parts.
 
 -- The card, from 1 on, that holds a slot.
 CREATE OR REPLACE MACRO card_of_slot(slot, slot_count, shares) AS 1 + len(list_filter(range(1, len(shares) + 1),
@@ -25,18 +26,19 @@ CREATE OR REPLACE MACRO output_bytes(model, weight) AS
     + weight.weights_bytes - weight.layer_bytes - weight.embedding_bytes - weight.head_bytes;
 CREATE OR REPLACE MACRO slot_weights(model, weight, held, slots) AS coalesce(list_sum(list_transform(slots,
     lambda slot: iif(slot = model.layer_count, output_bytes(model, weight), held.layer_bytes[slot + 1]))), 0);
--- (of all layers of a kind)
-CREATE OR REPLACE MACRO kind_elements(layer, footprint) AS layer.layer_count * layer.elements_per_token
-    * least(footprint.context_tokens, coalesce(layer.window_tokens, footprint.context_tokens));
 -- footprint: of as many like cards, told for each of them, so that all hold len(shares) times its caches, and less
 -- where the first ones hold most
 CREATE OR REPLACE MACRO cards_of_cache(model, footprint, card_count) AS iif(borrowed_layers(model.mixers) = 0,
-    card_count, list_sum(list_transform(model.caches, lambda layer: kind_elements(layer, footprint)))
-        / list_sum(list_transform(model.caches, lambda layer: kind_elements(layer, footprint) * kind_share(layer, model,
-            {'pipeline_parallel': card_count, 'reads_prompt': 'compute-buffer', 'stage_share': 1.0}))));
-CREATE OR REPLACE MACRO slot_caches(model, footprint, caches, slots, card_count) AS
-    coalesce(list_sum(list_slice(caches, 1, len(list_filter(slots, lambda slot: slot < model.layer_count)))), 0)
-        * cache_held(footprint) * cards_of_cache(model, footprint, card_count) / greatest(list_sum(caches), 1);
+    card_count, list_sum(list_transform(model.caches, lambda layer: layer.layer_count * read_elements(layer, footprint)))
+        / list_sum(list_transform(model.caches, lambda layer: layer.layer_count * read_elements(layer, footprint)
+            * kind_share(layer, model, {'pipeline_parallel': card_count, 'reads_prompt': 'compute-buffer',
+                'stage_share': 1.0}))));
+CREATE OR REPLACE MACRO slot_caches(model, footprint, caches, slots, card_count) AS least(cache_held(footprint),
+    coalesce(iif(is_placed(model),
+        list_sum(list_transform(slots, lambda slot: iif(slot < model.layer_count, caches[slot + 1], 0))),
+        list_sum(list_slice(caches, model.layer_count
+            - len(list_filter(slots, lambda slot: slot < model.layer_count)) + 1, model.layer_count))), 0))
+        * cards_of_cache(model, footprint, card_count);
 -- What a card holds of the slots that are its own.
 CREATE OR REPLACE MACRO held_together(model, weight, held, footprint, caches, slots, card_count) AS
     (slot_weights(model, weight, held, slots) + ceil(slot_caches(model, footprint, caches, slots, card_count))

@@ -43,6 +43,7 @@ part AS (
             WHEN has_pool(model, scenario.engine_id) THEN pool_padding_bytes(model, scenario)
             ELSE kv_padding_bytes(model, scenario) END AS kv_padding,
         iif(scenario.phase_id = 'inference', state_bytes(model, scenario), 0) AS state,
+        iif(coalesce(scenario.program_base.keeps_tower_free, false), weight.tower_bytes, 0) AS kept_tower_bytes,
         iif(scenario.phase_id = 'qlora', unpacked_bytes(model, scenario), 0) AS dequantised,
         iif(scenario.phase_id = 'inference', loading_bytes(model, dtype, scenario),
             loaded_whole_bytes(weight, dtype, model, scenario)) AS loading,
@@ -193,7 +194,8 @@ counted AS (
     SELECT scenario.*, overhead_bytes(scenario, constants, model, scenario.gradients) AS overhead,
         coalesce(kernel_spread_bytes(model, scenario, constants), 0) + lost_logits_bytes(model, scenario, constants)
             + unused_spread_bytes(model, scenario, constants) + index_spread_bytes(model, scenario, constants)
-            + parallel_spread_bytes(scenario, constants) AS spread
+            + parallel_spread_bytes(scenario, constants) + kept_free_spread_bytes(model, scenario)
+            + coalesce(first_start_spread_bytes(scenario, scenario.activations + overhead, constants), 0) AS spread
     FROM (SELECT peak AS scenario FROM peak)
     LEFT JOIN shapes AS own ON own.model_id = scenario.model_id
     CROSS JOIN constants_row
@@ -237,7 +239,7 @@ SELECT
     END AS sharding,
     iif(refused IS NULL, gpu_count_asked, coalesce(refused.gpu_count, gpu_count_asked)) AS gpu_count,
     tensor_parallel, pipeline_parallel, context_parallel, expert_parallel, data_parallel::BIGINT AS data_parallel,
-    decode_context_parallel, batched_tokens, max_num_seqs, micro_batches_in_flight,
+    decode_context_parallel, batched_tokens, max_num_seqs, text_only, micro_batches_in_flight,
     is_sequence_parallel AS sequence_parallel, offload, program, program_version,
     iif(is_known, weights, NULL)::BIGINT AS weights_bytes,
     iif(is_known, kv_cache, NULL)::BIGINT AS kv_cache_bytes,

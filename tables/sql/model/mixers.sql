@@ -44,7 +44,8 @@ SELECT
         'window_tokens': window_tokens,
         'kv_head_count': kv_head_count, 'state_elements': state_elements, 'conv_state_elements': conv_state_elements,
         'state_bytes_each': iif(state_dtype_id IN ('bf16', 'fp16'), 2, 4),
-        'pool_share': pool_share
+        'pool_share': pool_share,
+        'blocks': list_transform(string_split(blocks, ' '), lambda block: block::BIGINT)
     } ORDER BY kind) FILTER (component IN ('text', 'decoder')) AS caches,
     list({
         'mechanism': mechanism, 'layer_count': layer_count, 'window_tokens': window_tokens, 'head_count': head_count,

@@ -8,6 +8,8 @@
 --     + vLLM: the same rounding, non-torch memory (NCCL's buffers included) and CUDA graphs; of a checkpoint in MXFP4
 --       what its kernels add to the experts (weights/kernels.sql); with a cache in fp8 what FlashInfer works in;
 --       what picks latents by an index (activations/inference/indexes.sql)
+--     + llama.cpp within a program that tells it no number of layers: what is left free of each card, for which layers
+--         go to the CPU that would fit (program, kept_free_mib)
 --     + SGLang: communication buffers, captured graphs and standing buffers by its own rules of thumb, its table of
 --         requests
 --
@@ -50,6 +52,20 @@ CREATE OR REPLACE MACRO graphs_bytes_vllm(model, scenario, constants) AS iif(sce
 CREATE OR REPLACE MACRO parallel_spread_bytes(scenario, constants) AS
     iif(is_server(scenario) AND scenario.engine_id = 'vllm' AND scenario.tensor_parallel > 1,
         constants.vllm_non_torch_parallel_spread_bytes, 0);
+
+-- What some builds leave free of a card once more for what a model sees with: its weights and its buffer.
+CREATE OR REPLACE MACRO kept_free_spread_bytes(model, scenario) AS iif(
+    coalesce(scenario.program_base.keeps_tower_free, false),
+    scenario.kept_tower_bytes + coalesce(tower_buffer_bytes_llama_cpp(model.tower, scenario), 0), 0);
+
+-- What the figure lacks of what a first start holds: torch.compile runs within the profiling run, and the cache is
+-- given less for what it takes there. A server that is started again has compiled. (Of tensor-parallel ranks what was
+-- read is within their spread by the machine.) `told` is what stands beside weights and cache, the context included.
+CREATE OR REPLACE MACRO first_start_spread_bytes(scenario, told, constants) AS
+    iif(is_server(scenario) AND scenario.engine_id = 'vllm' AND scenario.tensor_parallel = 1
+        AND coalesce(version_place(scenario.program_version, 2) >= constants.vllm_first_start_from_release, true),
+        greatest(0, least(constants.vllm_first_start_spread_bytes, constants.vllm_first_start_bytes
+            - told + coalesce(scenario.engine_context_bytes, constants.process_context_bytes))), 0);
 
 -- What FlashInfer, which reads a cache in fp8 in vLLM, works in: each group of layers with a cache of its own has one.
 CREATE OR REPLACE MACRO reader_workspace_bytes(model, scenario, constants) AS
@@ -99,6 +115,7 @@ CREATE OR REPLACE MACRO overhead_bytes(scenario, constants, model, gradients) AS
             + rounding_bytes(model, scenario) + kernel_overhead_bytes(model, scenario, constants)
             + reader_workspace_bytes(model, scenario, constants) + index_standing_bytes(model, scenario, constants)
         WHEN scenario.engine_id = 'llama.cpp' THEN constants.llama_cpp_workspace_bytes
+            + 1048576 * coalesce(scenario.program_base.kept_free_mib, 0)
         -- (what it keeps for reuse MLX gives back before Metal's limit is reached)
         WHEN scenario.engine_id IN ('mlx-lm', 'mlx-vlm') THEN 0
     END

@@ -83,7 +83,8 @@ CREATE OR REPLACE MACRO numbers_reason(asked, constants) AS coalesce(
     flag_reason('ema', asked.ema),
     flag_reason('sequence_parallel', asked.sequence_parallel),
     flag_reason('expandable_segments', asked.expandable_segments),
-    flag_reason('trains_embeddings', asked.trains_embeddings)
+    flag_reason('trains_embeddings', asked.trains_embeddings),
+    flag_reason('text_only', asked.text_only)
 );
 
 -- (a phase that is not known has its own reason)
@@ -118,6 +119,7 @@ CREATE OR REPLACE MACRO phase_reason(asked) AS coalesce(
             misplaced_reason('decode_context_parallel', asked.decode_context_parallel, 'of inference'),
             misplaced_reason('batched_tokens', asked.batched_tokens, 'of inference'),
             misplaced_reason('max_num_seqs', asked.max_num_seqs, 'of inference'),
+            misplaced_reason('text_only', iif(asked_flag(asked.text_only), true, NULL), 'of inference'),
             misplaced_reason('data_parallel', asked.data_parallel,
                 'of inference; of a training it is what gpu_count leaves')), NULL)
 );

@@ -230,7 +230,8 @@ SELECT
             AS program_holds_for,
     usual.card_share AS program_share,
     {'prepares_base': usual.prepares_base, 'adapter_bytes': usual.packed_adapter_bytes,
-        'packed_base': usual.packed_base, 'balance_bytes': usual.balance_bytes_per_expert} AS program_base
+        'packed_base': usual.packed_base, 'balance_bytes': usual.balance_bytes_per_expert,
+        'kept_free_mib': usual.kept_free_mib, 'keeps_tower_free': usual.keeps_tower_free} AS program_base
 FROM query_table(relation) AS asked
 LEFT JOIN program_name AS known ON known.program_name = lower(asked.program::VARCHAR)
     AND known.phase_id = coalesce(lower(asked.phase_id::VARCHAR), 'inference')
@@ -249,5 +250,6 @@ CREATE OR REPLACE MACRO with_program_in(relation, is_plain) AS TABLE FROM query(
     THEN 'SELECT *, {''context_tokens'': NULL::BIGINT, ''sequences'': NULL::BIGINT} AS program_numbers, '
         || 'NULL::VARCHAR AS program_reason, NULL::VARCHAR AS program_holds_for, NULL::DOUBLE AS program_share, '
         || '{''prepares_base'': NULL::BOOLEAN, ''adapter_bytes'': NULL::BIGINT, '
-        || '''packed_base'': NULL::VARCHAR, ''balance_bytes'': NULL::BIGINT} AS program_base FROM ' || relation
+        || '''packed_base'': NULL::VARCHAR, ''balance_bytes'': NULL::BIGINT, '
+        || '''kept_free_mib'': NULL::BIGINT, ''keeps_tower_free'': NULL::BOOLEAN} AS program_base FROM ' || relation
     ELSE 'FROM with_program(''' || relation || ''')' END);

@@ -336,6 +336,11 @@ CREATE OR REPLACE MACRO input_reason(model, scenario, image_tokens, sound_tokens
     WHEN scenario.max_num_seqs * coalesce(scenario.data_asked, 1) < scenario.sequences
         THEN 'vLLM runs no more requests at once than it is told: max_num_seqs := '
             || ceil(scenario.sequences / greatest(coalesce(scenario.data_asked, 1), 1))::BIGINT || ' or more'
+    WHEN scenario.text_only AND (coalesce(run.reads_prompt <> 'compute-buffer', true) OR scenario.program = 'ollama')
+        THEN 'text_only is of llama.cpp and programs that load what a model sees with from a second file: '
+            || 'engine_id := llama.cpp'
+    WHEN scenario.text_only AND (scenario.images > 0 OR scenario.audio_seconds > 0)
+        THEN 'what is left out sees and hears nothing: text_only with images or audio_seconds'
     WHEN scenario.phase_id <> 'inference' AND model.caches IS NULL
         THEN 'what training holds is not known yet of a model that neither reads nor writes text'
     WHEN model.is_pipeline THEN
@@ -355,6 +360,7 @@ CREATE OR REPLACE MACRO input_reason(model, scenario, image_tokens, sound_tokens
     WHEN scenario.images > 0 AND run.reads_prompt = 'compute-buffer' AND model.tower.graph IS NULL
         THEN 'what llama.cpp sets aside for the images of this model has not been counted'
     WHEN model.has_uncounted_tower AND run.reads_prompt = 'compute-buffer' AND scenario.program <> 'llama.cpp'
+            AND NOT coalesce(scenario.text_only, false)
         THEN 'what llama.cpp sets aside for what this model sees with has not been counted, and '
         || scenario.program || ' loads that where its files have it; llama.cpp itself is answered without (--no-mmproj)'
     WHEN image_tokens > scenario.context_tokens THEN 'the images alone are ' || image_tokens::BIGINT

@@ -30,15 +30,17 @@ CREATE OR REPLACE MACRO server_latent_bytes(weight, model, scenario) AS
             * scenario.stage_share))::BIGINT;
 
 -- What an engine never reads of the checkpoint (engine_part), none of it in the layers of what writes.
+CREATE OR REPLACE MACRO has_no_towers(model, scenario) AS
+    leaves_towers(model, scenario.engine_id) OR coalesce(scenario.text_only, false);
 CREATE OR REPLACE MACRO left_out_bytes(weight, model, scenario) AS
-    iif(leaves_towers(model, scenario.engine_id), weight.tower_bytes, 0)
+    iif(has_no_towers(model, scenario), weight.tower_bytes, 0)
         + iif(leaves_speech(model, scenario.engine_id), weight.speech_bytes, 0)
         + iif(leaves_head(model, scenario.engine_id), weight.head_bytes, 0);
 -- What is left of what every rank holds whole, and of what is neither layers nor embedding nor head.
 CREATE OR REPLACE MACRO kept_replicated_bytes(weight, model, scenario) AS weight.replicated_bytes
     - iif(leaves_speech(model, scenario.engine_id), weight.speech_replicated_bytes, 0);
 CREATE OR REPLACE MACRO kept_beside_bytes(weight, model, scenario) AS beside_layers_bytes(weight)
-    - iif(leaves_towers(model, scenario.engine_id), weight.tower_bytes, 0)
+    - iif(has_no_towers(model, scenario), weight.tower_bytes, 0)
     - iif(leaves_speech(model, scenario.engine_id), weight.speech_bytes - weight.speech_end_bytes, 0);
 CREATE OR REPLACE MACRO replicated_in_layers(weight, model, scenario) AS
     least(greatest(kept_replicated_bytes(weight, model, scenario) - kept_beside_bytes(weight, model, scenario), 0),

@@ -12,7 +12,8 @@ WITH said AS (
 told AS (
     SELECT told.*, model.vocab_size, true AS has_windows, told.model_id = 'google/gemma-4-12B-it' AS sees,
         iif(told.model_id = 'google/gemma-4-12B-it', told.context_tokens > 2048, NULL) AS has_counted_tower,
-        sharing.data_setting, sharing.expert_setting, sharing.context_setting, kv.setting AS kv_setting
+        sharing.data_setting, sharing.expert_setting, sharing.context_setting,
+        cache_setting(kv, told.program) AS kv_setting
     FROM footprints_in('said', 'inference') AS told JOIN model ON model.model_id = told.model_id
     LEFT JOIN data_parallel_rule AS sharing ON sharing.engine_id = told.engine_id
     LEFT JOIN kv_dtype AS kv ON kv.kv_dtype_id = told.kv_dtype_id

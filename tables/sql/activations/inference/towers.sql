@@ -149,6 +149,6 @@ CREATE OR REPLACE MACRO inference_activations_bytes(model, scenario, constants) 
     WHEN scenario.reads_prompt = 'chunk' THEN chunk_bytes_sglang(model, scenario, constants)
     WHEN starts_with(scenario.reads_prompt, 'profile') THEN profile_bytes_vllm(model, scenario, constants)
     WHEN scenario.reads_prompt = 'compute-buffer' THEN compute_buffer_bytes_llama_cpp(model, scenario, constants)
-        + tower_buffer_bytes_llama_cpp(model.tower, scenario)
+        + iif(scenario.text_only, 0, tower_buffer_bytes_llama_cpp(model.tower, scenario))
     WHEN scenario.reads_prompt = 'pieces' THEN chunk_bytes_mlx(model, scenario, constants)
 END) AS BIGINT);
