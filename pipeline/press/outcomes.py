@@ -59,7 +59,7 @@ described AS (
     LEFT JOIN kv_dtype AS kv ON kv.kv_dtype_id = footprint.kv_dtype_id
 ),
 judged AS (
-    SELECT report, footprint, card, coalesce(card_reason(running),
+    SELECT report, footprint, card, coalesce(card_reason(running), program_card_reason(footprint, card),
             kv_reason(footprint.kv, older.least_capability, card.vendor, card.compute_capability)) AS not_there
     FROM (SELECT described.report, described AS footprint FROM described)
     JOIN card_row ON card_row.gpu_id = report.gpu_id

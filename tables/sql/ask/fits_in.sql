@@ -99,7 +99,7 @@ fit_judged AS (
         card.free_bytes, card.card, kv.setting AS kv_setting,
         coalesce(card.no_card_reason, iif(line.total_bytes IS NULL, line.unknown_reason, NULL),
             iif(card.card_id IS NULL, NULL,
-                coalesce(card_reason(running),
+                coalesce(card_reason(running), program_card_reason(line, card.card),
                     kv_reason(kv, older.least_capability, card.vendor, card.compute_capability)))) AS reason
     FROM fit_line AS line
     CROSS JOIN fit_card AS card

@@ -22,7 +22,7 @@ answered AS (
 -- (a row in one column: of a table's row DuckDB plans all columns each time that a macro reads one of them)
 judged AS (
     SELECT footprint, card, card_asked.gpu_id AS card_name,
-        coalesce(card_reason(running),
+        coalesce(card_reason(running), program_card_reason(footprint, card),
             kv_reason(footprint.kv, older.least_capability, card.vendor, card.compute_capability)) AS not_there
     FROM card_asked
     JOIN (SELECT answered AS footprint FROM answered) ON true

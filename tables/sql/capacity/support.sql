@@ -3,6 +3,7 @@
 --   runs_on: for each engine, format, phase, kind of attention and card the first line of support.csv that names them
 --       all
 --   card_reason(…): why a scenario has no verdict on a card; null where it runs
+--   program_card_reason(…): the same of the versions of a program that was asked for
 --   kv_reason(…): the same of the format of its KV cache (kv_dtype.csv, kv_reader.csv); published scenarios hold theirs
 --       in 16 bits
 --
@@ -66,6 +67,13 @@ CREATE OR REPLACE MACRO card_reason(running) AS CASE
     WHEN running.runs THEN NULL
     ELSE coalesce(running.how, 'no source in the book says that this engine runs this format on this card')
 END;
+
+-- Why a program's versions say nothing of a card: their row of the table program holds from a compute capability on.
+-- named: program and program_version of the scenario; card: in card_row, with the rows that say nothing of it. (The
+-- newest row of a program holds on all cards, so that a question without a version has no such reason.)
+CREATE OR REPLACE MACRO program_card_reason(named, card) AS list_filter(card.programs_elsewhere, lambda row:
+    row.program_id = named.program AND version_number(named.program_version) >= row.from_number
+        AND version_number(named.program_version) < row.below_number)[1].reason;
 
 -- The models whose cache an engine reads on older cards (kv_reader.csv): all their layers are of the usual attention,
 -- with heads of the widths that its kernel has.
