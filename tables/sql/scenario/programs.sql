@@ -7,8 +7,8 @@
 -- between what was read has no answer, and no program has that of another. A model whose class a program has from a
 -- later version on, or up to an earlier one, has no answer of the others. A question without a program is not touched.
 --
--- Of a row that holds on some cards alone (least_capability) holds_for says on which, and who asks of a card that is none
--- of them has no verdict (program_card_reason, capacity/support.sql).
+-- Of a row that holds on some cards alone (least_capability) holds_for says on which, and who asks of another card has
+-- no verdict (program_card_reason, capacity/support.sql).
 --
 -- Of a program that takes its context by the memory of the cards (program_context) nobody says here which they are: it
 -- gets what the smallest take, and holds_for says from where on it would take more (own_context_of says how much).
@@ -247,7 +247,8 @@ SELECT
         'gradient_accumulation': usual.gradient_accumulation, 'lora_dropout': usual.lora_dropout
     } AS program_numbers,
     program_reason(asked, known, usual, classes, model, constants) AS program_reason,
-    class_holds_for(asked, usual, classes) || usual.capability_words || format_words(asked, usual, model) || context_words(asked, usual, model)
+    class_holds_for(asked, usual, classes) || usual.capability_words || format_words(asked, usual, model)
+        || context_words(asked, usual, model)
         || coalesce(experts_words(usual, model), '') || balance_words(model, usual.balance_bytes_per_expert)
             AS program_holds_for,
     usual.card_share AS program_share,
