@@ -54,7 +54,7 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
     if pictures.is_made_by(almanac, model):
         return pictures.fits(almanac, model, card, use)
     shared.check_cards(use, card.count)
-    is_divided = bool(use.tensor_parallel or use.pipeline_parallel)
+    is_divided = use.is_divided
     counts = [card.count] if card.is_count_said or use.sharding or is_divided else sorted({1, card.count})
     seeing = sees(almanac, model.model_id)
     if use.images and seeing is None:

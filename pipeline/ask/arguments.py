@@ -107,6 +107,7 @@ def add(commands: Any) -> None:
         help="of grpo, what generates its answers: vllm-colocate on the same card, vllm-server on others (default: Transformers)",
     )
     _add_division(fits, "vLLM and SGLang")
+    _add_spread(fits)
     fits.add_argument(
         "--share",
         "--gpu-memory-utilization",
@@ -197,6 +198,7 @@ def add(commands: Any) -> None:
     _add_use(plan)
     _add_objective(plan)
     _add_division(plan, "vLLM and SGLang, and a training in Megatron")
+    _add_spread(plan)
     plan.add_argument(
         "--train-on",
         type=_data,
@@ -339,6 +341,25 @@ def _add_division(command: argparse.ArgumentParser, programs: str) -> None:
         type=_count("--pipeline-parallel", _MOST_CARDS),
         metavar="N",
         help=f"stages of layers, one after the other on other cards: {programs} (default: 1, or where heads do not divide by the cards)",
+    )
+
+
+def _add_spread(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--data-parallel",
+        "--data-parallel-size",
+        dest="data_parallel",
+        type=_count("--data-parallel", _MOST_CARDS),
+        metavar="N",
+        help="groups of cards that serve requests of their own: vLLM and SGLang (its --dp-size with --enable-dp-attention); the cards of each divide the layers",
+    )
+    command.add_argument(
+        "--expert-parallel",
+        "--enable-expert-parallel",
+        dest="expert_parallel",
+        action="store_true",
+        default=None,
+        help="routed experts lie whole, some on each card: vLLM and SGLang (default: each is divided among the cards)",
     )
 
 

@@ -52,7 +52,7 @@ def plan(almanac: Almanac, said: Said) -> Answer:
         raise Wrong("--train-on is of a training: --phase lora, qlora, full-finetune or pretrain")
     if asked.train_on and (use.program or use.sharding or use.offload):
         raise Wrong("--train-on takes the quickest way of all: without --program, --sharding and --offload")
-    if asked.train_on and (asked.objective or use.tensor_parallel or use.pipeline_parallel):
+    if asked.train_on and (asked.objective or use.is_divided):
         raise Wrong("--train-on takes the quickest way of all: without --objective and --tensor-parallel")
     work = question.Work(*asked.train_on, asked.days, asked.price) if asked.train_on else None
     if asked.objective:
@@ -187,11 +187,13 @@ def _divided(almanac: Almanac, card: Card, use: Use) -> Card:
     from . import shared
     from .settings import most_share
 
-    if use.tensor_parallel or use.pipeline_parallel:
+    if use.is_divided:
         if card.gpu_id is None:
             raise Wrong("cards that are divided are named: --gpu 2xrtx-4090")
-        said = use.tensor_parallel, use.pipeline_parallel
-        count = shared.degrees(*said, card.count, is_count_said=card.is_count_said)
+        said = {"tensor": use.tensor_parallel, "pipeline": use.pipeline_parallel, "data": use.data_parallel}
+        count = shared.degrees(said, card.count, is_count_said=card.is_count_said)
+        if use.expert_parallel and count == 1:
+            raise Wrong("--expert-parallel is of several cards: --gpu 4xh100-sxm")
         card = replace(card, count=count, is_count_said=True)
     if use.share:
         if not card.capacity_bytes:

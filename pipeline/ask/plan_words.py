@@ -7,6 +7,7 @@ from typing import Any
 
 from . import contexts, shared
 from .page import Page
+from .settings import CARDS
 from .words import PHASES, engine_name, format_name, gib_of, reach_of
 
 
@@ -45,8 +46,7 @@ def plan(answer: dict[str, Any], page: Page) -> None:
         if "dtype_id" not in first and (sharing := shared.said(first)):
             page.say(sharing)
         if "dtype_id" in first and "tensor_parallel" in first:
-            tensor, stages = first["tensor_parallel"], first["pipeline_parallel"]
-            page.say(f"Started with --tensor-parallel-size {tensor} --pipeline-parallel-size {stages}.")
+            page.say(f"Started with {_degrees_told(first)}.")
         page.gap()
         if "dtype_id" in first:
             heads = ("format", "runs in", "cards", "needs, each", "longest context")
@@ -180,6 +180,15 @@ def _text(size: int) -> str:
         if size >= unit:
             return f"{size / unit:g} {word}"
     return f"{size} bytes"
+
+
+def _degrees_told(row: dict[str, Any]) -> str:
+    """What a server is told of how its cards share; of data parallelism and experts the almanac says it."""
+    tensor, stages, told = row["tensor_parallel"], row["pipeline_parallel"], row["engine_setting"] or ""
+    if row.get("data_parallel", 1) > 1:
+        return told
+    ways = f"{CARDS[row['engine_id']]} {tensor}" if "data_parallel" in row else ""
+    return f"{ways} {told}".strip() if ways else f"--tensor-parallel-size {tensor} --pipeline-parallel-size {stages}"
 
 
 def _kind(row: dict[str, Any]) -> str | None:

@@ -134,8 +134,12 @@ def _degrees(rows: list[Row]) -> str:
 
 def _divisions(use: Use) -> dict[int, Use]:
     """How so many cards serve: by tensor parallelism alone where nobody says otherwise, else in stages of so many, or so many stages."""
-    if not (use.tensor_parallel or use.pipeline_parallel):
-        return dict.fromkeys(COUNTS, use)
+    if not (use.tensor_parallel or use.pipeline_parallel or use.data_parallel):
+        return dict.fromkeys(COUNTS[1:] if use.expert_parallel else COUNTS, use)
+    if use.data_parallel:
+        groups = (use.tensor_parallel,) if use.tensor_parallel else COUNTS
+        counts = (use.data_parallel * n for n in groups)
+        return {n: use for n in counts if use.tensor_parallel or n <= COUNTS[-1]}
     both = (use.tensor_parallel or 1) * (use.pipeline_parallel or 1)
     if use.tensor_parallel and use.pipeline_parallel:
         return {both: use}
@@ -149,7 +153,6 @@ def _divisions(use: Use) -> dict[int, Use]:
 def _inference_plans(almanac: Almanac, model: Model, card: Card, use: Use) -> list[Row]:
     """The fewest cards of each format, of what is worked out: 1 to 8 of a machine, and servers of 8."""
     main = formats_of(almanac, model, card, use, every=False)
-    is_divided = bool(use.tensor_parallel or use.pipeline_parallel)
     by_count = {n: contexts.with_own(almanac, model, each, [card], n) for n, each in _divisions(use).items()}
     rows: list[Row] = []
     for context in dict.fromkeys(each.context_tokens for each in by_count.values()):  # rows of one question have one
@@ -169,6 +172,18 @@ def _inference_plans(almanac: Almanac, model: Model, card: Card, use: Use) -> li
     return [
         told_of(row)
         | {"unknown_reason": None, "own_context": by_count[row["gpu_count"]].own_context}
-        | ({name: getattr(by_count[row["gpu_count"]], name) or 1 for name in FLAGS} if is_divided else {})
+        | _started(row, by_count[row["gpu_count"]])
         for row in order
     ]
+
+
+def _started(row: Row, use: Use) -> dict[str, int]:
+    """How the cards of a plan are divided, where somebody said so."""
+    if not use.is_divided:
+        return {}
+    groups, stages = use.data_parallel or 1, use.pipeline_parallel or 1
+    tensor = use.tensor_parallel or row["gpu_count"] // (groups * stages)
+    spread = {"data_parallel": groups, "expert_parallel": row["gpu_count"] if use.expert_parallel else 1}
+    return {"tensor_parallel": tensor, "pipeline_parallel": stages} | (
+        spread if use.data_parallel or use.expert_parallel else {}
+    )

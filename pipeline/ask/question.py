@@ -83,6 +83,8 @@ class Use:
     shares_alone: bool = False  # whether one card has that sharding too
     tensor_parallel: int | None = None  # cards that divide a layer
     pipeline_parallel: int | None = None  # stages of layers
+    data_parallel: int | None = None  # groups of cards with requests of their own
+    expert_parallel: bool | None = None  # whether routed experts lie over all cards
     checkpointing: str | None = None  # of a training
     optimizer_id: str | None = None
     loss: str | None = None
@@ -116,6 +118,7 @@ class Use:
         said += (
             self.tensor_parallel,
             self.pipeline_parallel,
+            self.expert_parallel,
             self.batched_tokens,
             self.max_num_seqs,
             self.text_only,
@@ -125,8 +128,13 @@ class Use:
 
     @property
     def is_usual(self) -> bool:
-        """Whether it says nothing of pictures, which fewer ask for still."""
-        return self.images is None
+        """Whether it says nothing of pictures, nor of data parallelism, which fewer ask for still."""
+        return self.images is None and self.data_parallel is None
+
+    @property
+    def is_divided(self) -> bool:
+        """Whether it says how cards share a server."""
+        return bool(self.tensor_parallel or self.pipeline_parallel or self.data_parallel or self.expert_parallel)
 
 
 @dataclass(frozen=True)

@@ -79,6 +79,8 @@ def scenario_of(model: Model, use: Use, dtype: str | None, engine: str | None, c
         "offload": use.offload,
         "tensor_parallel": use.tensor_parallel,
         "pipeline_parallel": use.pipeline_parallel,
+        "data_parallel": use.data_parallel,
+        "expert_parallel": count if use.expert_parallel else None,
         "batched_tokens": use.batched_tokens,
         "max_num_seqs": use.max_num_seqs,
         "text_only": use.text_only,

@@ -50,6 +50,7 @@ _CACHE = re.compile(r"(?i)kv(?: cache)?(?: in)? (\S+)|(\S+) kv(?: cache)?")
 _COUNTED = {
     "tensor_parallel": ("--tensor-parallel", re.compile(r"(?i)(?:tp|tensor[ -]parallel(?:ism)?)[ =]?(\d{1,4})")),
     "pipeline_parallel": ("--pipeline-parallel", re.compile(r"(?i)(?:pp|pipeline[ -]parallel(?:ism)?)[ =]?(\d{1,4})")),
+    "data_parallel": ("--data-parallel", re.compile(r"(?i)(?:dp|data[ -]parallel(?:ism)?)[ =]?(\d{1,4})")),
     "rank": ("--rank", re.compile(r"(?i)(?:rank|r)(?: of |[ =])(\d{1,5})")),
     "images": ("--images", re.compile(r"(?i)(\d{1,4}) (?:images?|pictures?|photos?)")),
     "frames": ("--frames", re.compile(r"(?i)(\d{1,5}) frames?")),

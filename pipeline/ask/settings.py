@@ -36,7 +36,7 @@ def _setting(row: Row, card: Card, use: Use | None = None) -> str:
     """What its engine is told. vLLM's share is of the whole card, also where something else holds a part of that; a server that is not told of
     the context takes all that its model reads, and one card where it is not told of more."""
     told, engine = said_setting(row, card, use) or "", row["engine_id"]
-    if engine in CARDS and row["gpu_count"] > 1:
+    if engine in CARDS and row["gpu_count"] > 1 and not (use and use.data_parallel):  # (which says it all)
         # (an older almanac does not say how its cards are shared)
         tensor, stages = row.get("tensor_parallel") or row["gpu_count"], row.get("pipeline_parallel") or 1
         ways = [f"{CARDS[engine]} {tensor}"] * (tensor > 1) + [f"{STAGES[engine]} {stages}"] * (stages > 1)

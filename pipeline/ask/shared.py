@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -113,20 +114,22 @@ def in_stages(told: list[dict[str, Any]], count: int, use: Any) -> list[tuple[in
     return [(tensor, count // tensor) for tensor in range(count - 1, 0, -1) if count % tensor == 0]
 
 
-def degrees(tensor: int | None, pipeline: int | None, count: int, *, is_count_said: bool) -> int:
-    """How many cards such degrees of inference are of. Raises Wrong where they do not make up those that are said."""
-    together = (tensor or 1) * (pipeline or 1)
+def degrees(degree: dict[str, int | None], count: int, *, is_count_said: bool) -> int:
+    """How many cards such degrees of inference (tensor, pipeline, data) are of. Raises Wrong where they do not make up those that are said."""
+    asked = {name: n for name, n in degree.items() if n is not None}
+    together = math.prod(asked.values())
     if not is_count_said and count == 1:
         return together
-    if tensor and not pipeline and count % tensor == 0 and count != tensor:
+    tensor = asked.get("tensor")
+    if tensor and len(asked) == 1 and count % tensor == 0 and count != tensor:
+        others = count // tensor
         raise Wrong(
-            f"--tensor-parallel {tensor} divides {tensor} of {count} cards: --pipeline-parallel {count // tensor} too, or --gpu {tensor}xCARD"
+            f"--tensor-parallel {tensor} divides {tensor} of {count} cards: --pipeline-parallel {others} too, or --gpu {tensor}xCARD, "
+            f"or --data-parallel {others}"
         )
-    if count % together or (tensor and pipeline and together != count):
-        said = " × ".join(
-            f"--{name}-parallel {n}" for name, n in (("tensor", tensor), ("pipeline", pipeline)) if n is not None
-        )
-        are = f"{said} are {together} cards" if tensor and pipeline else f"{said} does not divide {count} cards"
+    if count % together or (tensor and len(asked) > 1 and together != count):
+        said = " × ".join(f"--{name}-parallel {n}" for name, n in asked.items())
+        are = f"{said} are {together} cards" if len(asked) > 1 else f"{said} does not divide {count} cards"
         raise Wrong(f"{are}: --gpu {together}xCARD, or other degrees")
     return count
 

@@ -11,6 +11,7 @@ import re
 OPTIONS = {
     "checkpointing": "--checkpointing",
     "context_tokens": "--context",
+    "data_parallel": "--data-parallel",
     "dtype_id": "--format",
     "engine_id": "--program",
     "frames": "--frames",

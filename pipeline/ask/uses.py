@@ -150,23 +150,36 @@ def _said_of_server(asked: argparse.Namespace, program: Any, phase: str, is_made
     from .settings import CARDS
 
     tensor, pipeline = getattr(asked, "tensor_parallel", None), getattr(asked, "pipeline_parallel", None)
+    data, experts = getattr(asked, "data_parallel", None), getattr(asked, "expert_parallel", None)
     share, most = getattr(asked, "share", None), getattr(asked, "max_num_seqs", None)
     step = getattr(asked, "batched_tokens", None)
     is_plan = getattr(asked, "command", None) == "plan"
     is_alone = any(getattr(asked, name, None) for name in ("draft", "objective", "log"))
-    flag = "--tensor-parallel" if tensor else "--pipeline-parallel"
-    if (tensor or pipeline) and (is_made or is_alone or any("+" in name for name in _named_cards(asked))):
+    ways = (
+        ("--tensor-parallel", tensor),
+        ("--pipeline-parallel", pipeline),
+        ("--data-parallel", data),
+        ("--expert-parallel", experts),
+    )
+    flag = next((name for name, value in ways if value), None)
+    if flag and (is_made or is_alone or any("+" in name for name in _named_cards(asked))):
         raise Wrong(
             f"{flag} is of a model that writes text on cards of one kind: without --draft, --objective and --log"
         )
-    if (tensor or pipeline) and is_plan and phase != "inference":
+    if (data or experts) and phase != "inference":
+        said = "--data-parallel" if data else "--expert-parallel"
+        raise Wrong(f"{said} is of a server; how cards share a training is --sharding: {', '.join(shared.KNOWN)}")
+    if flag and is_plan and phase != "inference":
         return {"tensor_parallel": tensor, "pipeline_parallel": pipeline}
-    if (tensor or pipeline) and phase != "inference":
+    if flag and phase != "inference":
         raise Wrong(
             f"{flag} is of a server; how cards share a training is --sharding: {', '.join(shared.KNOWN)} (tp: every layer divided among all cards)"
         )
-    if (tensor or pipeline) and (program is None or program.engine_id.partition("-")[0] not in CARDS):
+    if flag and (program is None or program.engine_id.partition("-")[0] not in CARDS):
         raise Wrong(f"{flag} is of vLLM and SGLang: --program vllm")
+    if pipeline and (data or experts):
+        said = "--data-parallel" if data else "--expert-parallel"
+        raise Wrong(f"{said} is counted without stages of layers: without --pipeline-parallel")
     is_vllm = phase == "inference" and program is not None and program.engine_id.startswith("vllm")
     for flag, value in (("--share", share), ("--max-num-seqs", most), ("--max-num-batched-tokens", step)):
         if value and (not is_vllm or is_made or is_alone):
@@ -179,7 +192,8 @@ def _said_of_server(asked: argparse.Namespace, program: Any, phase: str, is_made
             f"vLLM does not start where --max-num-batched-tokens {step:,} are fewer than --max-num-seqs {most:,}"
         )
     return {
-        "tensor_parallel": tensor, "pipeline_parallel": pipeline, "share": share, "max_num_seqs": most, "batched_tokens": step,
+        "tensor_parallel": tensor, "pipeline_parallel": pipeline, "data_parallel": data if (data or 1) > 1 else None, "expert_parallel": experts,
+        "share": share, "max_num_seqs": most, "batched_tokens": step,
     }  # fmt: skip
 
 

@@ -60,6 +60,7 @@ described AS (
 ),
 judged AS (
     SELECT report, footprint, card, coalesce(card_reason(running), images_reason(running, footprint.images),
+            program_card_reason(footprint, card),
             kv_reason(footprint.kv, older.least_capability, card.vendor, card.compute_capability)) AS not_there
     FROM (SELECT described.report, described AS footprint FROM described)
     JOIN card_row ON card_row.gpu_id = report.gpu_id

@@ -197,7 +197,11 @@ def test_how_several_cards_share_a_training_is_said(ask):
         (("--program", "olama"), 2, "nearest: ollama"),
         (("--program", "ollama", "--phase", "qlora"), 2, "qlora is done by --program "),
         (("--program", "unsloth", "--phase", "full-finetune"), 3, "kernels of its own"),
-        (("--program", "vllm 0.5"), 3, "known: 0.6.4 to 0.7, 0.8, 0.9 to 0.10, 0.11 to 0.19, 0.20 to 0.33"),
+        (
+            ("--program", "vllm 0.5"),
+            3,
+            "known: 0.6.4 to 0.7, 0.8, 0.9 to 0.9.1, 0.9.2 to 0.10.1, 0.10.2, 0.11 to 0.19, 0.20 to 0.33",
+        ),
     ],
 )
 def test_what_a_program_cannot_do_is_told_with_what_can(ask, asked, status, words):

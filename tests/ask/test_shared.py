@@ -4,7 +4,7 @@ import pytest
 
 from pipeline.ask import shared
 from pipeline.ask.problems import Wrong
-from tests.few import LARGE, SMALL, TEXT
+from tests.few import EXPERTS, LARGE, SMALL, TEXT
 
 FULL = ("--phase", "full-finetune", "--context", 2048)
 
@@ -105,6 +105,13 @@ def test_several_cards_are_told_how_they_were_counted(ask, ask_json):
         (("--gpu", "4xh100-sxm", "--program", "vllm", "--tensor-parallel", 3), "--tensor-parallel 3 does not divide 4 cards"),
         (("--gpu", "4xh100-sxm", "--program", "vllm", "--tensor-parallel", 2, "--pipeline-parallel", 3), "are 6 cards"),
         (("--gpu", "4xh100-sxm", "--objective", "dpo", "--tensor-parallel", 2), "without --draft, --objective and --log"),
+        (("--gpu", "4xh100-sxm", *FULL, "--data-parallel", 2), "--data-parallel is of a server; how cards share a training is --sharding"),
+        (("--gpu", "4xh100-sxm", "--program", "ollama", "--data-parallel", 2), "--data-parallel is of vLLM and SGLang"),
+        (("--gpu", "4xh100-sxm", "--expert-parallel"), "--expert-parallel is of vLLM and SGLang"),
+        (("--gpu", "h100-sxm", "--program", "vllm", "--expert-parallel"), "--expert-parallel is of several cards"),
+        (("--gpu", "4xh100-sxm", "--program", "vllm", "--data-parallel", 3), "--data-parallel 3 does not divide 4 cards"),
+        (("--gpu", "4xh100-sxm", "--program", "vllm", "--data-parallel", 2, "--tensor-parallel", 3), "are 6 cards"),
+        (("--gpu", "4xh100-sxm", "--program", "vllm", "--data-parallel", 2, "--pipeline-parallel", 2), "counted without stages of layers"),
     ],
 )  # fmt: skip
 def test_what_does_not_go_together_says_why(ask, said, reason):
@@ -167,6 +174,40 @@ def test_cards_of_a_server_are_divided_as_it_is_told(ask, ask_json, macro):
     _, out, _ = ask(*said, "--gpu", "16xrtx-3090")
     assert "--tensor-parallel-size 8 --pipeline-parallel-size 2" in " ".join(out.split()), "as 16 cards are counted"
     assert "--tensor-parallel-size 16" not in out and "--tp 16" not in out
+
+
+def test_data_parallel_ranks_serve_their_own_requests(ask, ask_json, macro):
+    """Two ranks of two cards: attention is whole in each, and the experts lie over all four."""
+    said = ("fits", EXPERTS, "--format", "mxfp4", "--context", 8192, "--users", 4)
+    more = ("--data-parallel-size", 2, "--enable-expert-parallel")
+    for engine, flags in {
+        "vllm": "--tensor-parallel-size 2 --data-parallel-size 2 --enable-expert-parallel",
+        "sglang": "--tp-size 4 --dp-size 2 --enable-dp-attention --ep-size 4",
+    }.items():
+        told = ask_json(*said, "--program", engine, "--gpu", "4xh100-sxm", *more)
+        (row,) = macro(
+            "FROM footprint_of($m, dtype_id := 'mxfp4', program := $e, context_tokens := 8192, sequences := 4, gpu_count := 4, "
+            "data_parallel := 2, expert_parallel := 4)",
+            m=EXPERTS,
+            e=engine,
+        )
+        assert told["verdict"] == "fits" and told["best"]["total_bytes"] == row["total_bytes"]
+        assert told["settings"][0]["setting"].startswith(
+            f"{ {'vllm': '--max-model-len', 'sglang': '--context-length'}[engine] } 8192 {flags}"
+        )
+        plain = ask_json(*said, "--program", engine, "--gpu", "4xh100-sxm")
+        assert plain["best"]["total_bytes"] != told["best"]["total_bytes"] and not told["commands"]
+    _, out, _ = ask(*said, "--program", "vllm", "--gpu", "h100-sxm", "--tensor-parallel", 2, *more)
+    assert "4 × H100" in out and "VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS=0" in " ".join(out.split())
+    alone = ask_json(*said, "--program", "vllm", "--gpu", "4xh100-sxm", "--expert-parallel")
+    assert "--tensor-parallel-size 4 --enable-expert-parallel" in alone["settings"][0]["setting"]
+    asked = ("plan", *said[1:], "--program", "vllm", "--gpu", "rtx-4090", *more)
+    (plan,) = ask_json(*asked)["cards"][0]["plans"]
+    assert (plan["tensor_parallel"], plan["data_parallel"]) == (plan["gpu_count"] // 2, 2)
+    _, out, _ = ask(*asked)
+    assert "--data-parallel-size 2 --enable-expert-parallel" in " ".join(out.split())
+    status, _, why = ask("fits", TEXT, "--program", "sglang", "--gpu", "4xh100-sxm", "--data-parallel", 2)
+    assert status == 3, why
 
 
 def test_a_share_of_the_card_is_what_a_server_may_take(ask_json, macro):

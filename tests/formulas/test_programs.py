@@ -156,7 +156,7 @@ def test_a_trainer_whose_rows_are_as_long_as_the_data_is_not_told_at_all_that_th
 
 
 def test_who_names_no_version_gets_the_newest_that_has_an_answer_and_is_told_which(footprint_of):
-    """vLLM 0.10 is known to differ, and not by how much: what is answered says that it is not of it. Of TRL each release is known."""
+    """vLLM 0.9.0 is known to differ, and not by how much: what is answered says that it is not of it. Of TRL each release is known."""
     trl = footprint_of(MODEL, program="trl", phase_id="lora")
     assert trl["holds_for"] == "TRL 1.15 to 1.16" and trl["lora_dropout"] == 0.05 and trl["total_bytes"]
     older = footprint_of(MODEL, program="trl", program_version="1.2", phase_id="lora")
@@ -168,8 +168,41 @@ def test_who_names_no_version_gets_the_newest_that_has_an_answer_and_is_told_whi
     mixture = footprint_of("Qwen/Qwen3-30B-A3B", program="trl", phase_id="lora")
     assert mixture["total_bytes"] and mixture["holds_for"] == "TRL 1.15 to 1.16, Transformers 5.16 or later"
     assert footprint_of(MODEL, program="vllm")["holds_for"] == "vLLM 0.20 to 0.33"
-    earlier = footprint_of(MODEL, program="vllm", program_version="0.10.2")
-    assert earlier["total_bytes"] is None and "depends on the card" in earlier["unknown_reason"]
+    earlier = footprint_of(MODEL, program="vllm", program_version="0.9.1")
+    assert earlier["total_bytes"] is None and "first engine" in earlier["unknown_reason"]
+
+
+def test_a_program_whose_engine_depends_on_the_card_is_told_by_the_card(book, footprint_of):
+    """vLLM 0.9.2 to 0.10.1 asks for compute capability 8.0 before it starts its second engine (_is_v1_supported_oracle); 0.10.2 does not."""
+    said = "dtype_id := 'fp16', context_tokens := 4096, program := 'vLLM', program_version := $1"
+    asked = f"SELECT verdict, total_bytes, unknown_reason FROM fits_on($2, '{OLDER}', {said})"
+    later = footprint_of(OLDER, program="vllm", program_version="0.11", dtype_id="fp16", context_tokens=4096)
+    (told,) = book.execute(asked, ["0.10.1.1", "a100-pcie-40gb"]).fetchall()
+    assert told == ("fits", later["total_bytes"], None)
+    for card in ("quadro-rtx-6000", "mi300x"):  # Turing, and what has no such number
+        (told,) = book.execute(asked, ["0.9.2", card]).fetchall()
+        assert told[0] is None and "on GPUs of compute capability 8.0 and later alone" in told[2]
+    assert book.execute(asked, ["0.10.2", "quadro-rtx-6000"]).fetchone()[0] == "fits"
+    reach = f"SELECT max_context_tokens, unknown_reason FROM limits_on('quadro-rtx-6000', '{OLDER}', {said})"
+    assert book.execute(reach, ["0.10"]).fetchone()[0] is None and book.execute(reach, ["0.10.2"]).fetchone()[0]
+    alone = footprint_of(OLDER, program="vllm", program_version="0.10", dtype_id="fp16", context_tokens=4096)
+    assert alone["holds_for"].endswith("on GPUs of compute capability 8.0 and later")
+
+
+@pytest.mark.parametrize(
+    ("model", "said", "why"),
+    [
+        ("Qwen/Qwen3-8B", {"kv_dtype_id": "fp8"}, "a cache in kv_dtype_id := fp8"),
+        ("Qwen/Qwen3-30B-A3B", {"gpu_count": 2, "data_parallel": 2, "expert_parallel": 2}, "data_parallel"),
+        ("deepseek-ai/DeepSeek-V2-Lite", {}, "latent attention"),
+        ("google/gemma-3-27b-it", {}, "models that see or hear"),
+        ("ibm-granite/granite-4.0-h-tiny", {}, "recurrent layers"),
+        ("openai/gpt-oss-120b", {"gpu_count": 2, "pipeline_parallel": 2}, "pipeline_parallel of layers with windows"),
+    ],
+)  # fmt: skip
+def test_what_was_not_read_of_a_version_is_not_told_as_of_the_next(footprint_of, model, said, why):
+    row = footprint_of(model, program="vllm", program_version="0.10.1", context_tokens=4096, **said)
+    assert row["total_bytes"] is None and f"is not described for {why}" in row["unknown_reason"], row["unknown_reason"]
 
 
 @pytest.mark.parametrize("way", [("zero2", "deepspeed"), ("zero3", "deepspeed"), ("zero2", None), ("zero3", None)])
@@ -327,7 +360,7 @@ def test_a_version_that_nobody_read_has_no_answer(footprint_of, version):
     assert row["total_bytes"] is None and row["holds_for"] is None
     assert (
         row["unknown_reason"]
-        == f"vLLM {version} is not known (known: 0.6.4 to 0.7, 0.8, 0.9 to 0.10, 0.11 to 0.19, 0.20 to 0.33)"
+        == f"vLLM {version} is not known (known: 0.6.4 to 0.7, 0.8, 0.9 to 0.9.1, 0.9.2 to 0.10.1, 0.10.2, 0.11 to 0.19, 0.20 to 0.33)"
     )
 
 

@@ -67,6 +67,11 @@ def with_view(connection, tables):
         connection.execute(f"create table {name} as from almanac.{name}")
     connection.execute("create view constants_row as select constants from constants")
     connection.execute("create table program_known as select distinct program_id from almanac.program")
+    # (versions of programs, of which no page asks)
+    connection.execute(
+        "create table program_row (program_id varchar, phase_id varchar, from_number bigint, below_number bigint, holds_for varchar, "
+        "capability_words varchar, least_capability double)"
+    )
     connection.execute("CREATE MACRO models_near(asked) AS NULL::VARCHAR[]")  # (words of names, which no verdict asks)
     for name in FILES:
         connection.execute(written_out((SQL / f"{name}.sql").read_text(encoding="utf-8")))

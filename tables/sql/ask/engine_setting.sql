@@ -116,15 +116,26 @@ CREATE OR REPLACE MACRO sglang_reserve_bytes(reserve_mib, gpu_count, constants) 
     1048576 * (constants.sglang_reserve_gpu_mib * gpu_count + reserve_mib);
 
 -- What servers do by the card, beside what is asked of a card: by gpu_id, in one column.
+-- (programs_elsewhere: rows of programs that say nothing of it.)
 CREATE OR REPLACE TABLE card_row AS
+WITH elsewhere AS (
+    SELECT gpu.gpu_id, list({'program_id': row.program_id, 'from_number': row.from_number,
+        'below_number': row.below_number, 'reason': 'what ' || row.holds_for || ' holds is known'
+            || row.capability_words || ' alone'} ORDER BY row.from_number) AS programs
+    FROM gpu JOIN program_row AS row
+        ON NOT coalesce(try_cast(gpu.compute_capability AS DOUBLE) >= row.least_capability, false)
+    WHERE row.least_capability IS NOT NULL AND row.phase_id = 'inference'
+    GROUP BY gpu.gpu_id
+)
 SELECT gpu.gpu_id, {
     'gpu_id': gpu.gpu_id, 'vendor': gpu.vendor, 'compute_capability': gpu.compute_capability,
     'capacity_bytes': gpu.capacity_bytes, 'whole_bytes': gpu.whole_bytes, 'raisable_bytes': gpu.raisable_bytes,
     'vllm_requests': vllm_requests(gpu.name, gpu.memory_gib_nominal, constants),
     'vllm_read_tokens': vllm_read_tokens(gpu.name, gpu.memory_gib_nominal, constants),
-    'sglang_reserve_mib': sglang_reserve_mib(gpu.memory_gib_nominal, constants)
+    'sglang_reserve_mib': sglang_reserve_mib(gpu.memory_gib_nominal, constants),
+    'programs_elsewhere': elsewhere.programs
 } AS card
-FROM gpu CROSS JOIN constants_row;
+FROM gpu CROSS JOIN constants_row LEFT JOIN elsewhere ON elsewhere.gpu_id = gpu.gpu_id;
 
 -- The same of a card of which other programs hold a part.
 CREATE OR REPLACE MACRO card_with(card, capacity_bytes) AS {

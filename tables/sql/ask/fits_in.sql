@@ -100,6 +100,7 @@ fit_judged AS (
         coalesce(card.no_card_reason, iif(line.total_bytes IS NULL, line.unknown_reason, NULL),
             iif(card.card_id IS NULL, NULL,
                 coalesce(card_reason(running), images_reason(running, line.images),
+                    program_card_reason(line, card.card),
                     kv_reason(kv, older.least_capability, card.vendor, card.compute_capability)))) AS reason
     FROM fit_line AS line
     CROSS JOIN fit_card AS card

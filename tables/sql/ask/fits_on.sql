@@ -24,6 +24,7 @@ answered AS (
 judged AS (
     SELECT footprint, card, card_asked.gpu_id AS card_name,
         coalesce(card_reason(running), images_reason(running, footprint.images),
+            program_card_reason(footprint, card),
             kv_reason(footprint.kv, older.least_capability, card.vendor, card.compute_capability)) AS not_there
     FROM card_asked
     JOIN (SELECT answered AS footprint FROM answered) ON true

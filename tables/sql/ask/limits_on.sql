@@ -118,11 +118,14 @@ limit_told AS (
         no_verdict_reason(gpu.gpu_id, limit_card.gpu_id, footprint.total_bytes, footprint.unknown_reason,
             footprint.model_id,
             coalesce(card_reason(running), images_reason(running, footprint.images),
+                program_card_reason(named, card_row.card),
                 kv_reason(kv, older.least_capability, gpu.vendor, gpu.compute_capability))) AS reason
     FROM (SELECT unnest(told) FROM limit_found WHERE axis = 'context') AS footprint
     JOIN limit_card ON true
+    JOIN limit_base AS named ON true
     LEFT JOIN model ON model.model_id = footprint.model_id
     LEFT JOIN gpu ON gpu.gpu_id = limit_card.card_id
+    LEFT JOIN card_row ON card_row.gpu_id = gpu.gpu_id
     LEFT JOIN kv_dtype AS kv ON kv.kv_dtype_id = footprint.kv_dtype_id
     LEFT JOIN kv_older AS older ON older.kv_dtype_id = footprint.kv_dtype_id AND older.engine_id = footprint.engine_id
         AND older.model_id = footprint.model_id AND is_from(program_version, older.min_version)

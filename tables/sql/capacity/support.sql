@@ -4,6 +4,7 @@
 --       all
 --   card_reason(…): why a scenario has no verdict on a card; null where it runs
 --   images_reason(…): the same of one with images, which take more on some cards than is counted
+--   program_card_reason(…): the same of the versions of a program that was asked for
 --   kv_reason(…): the same of the format of its KV cache (kv_dtype.csv, kv_reader.csv); published scenarios hold theirs
 --       in 16 bits
 --
@@ -71,6 +72,13 @@ END;
 
 -- the same of what a prompt's images take there
 CREATE OR REPLACE MACRO images_reason(running, images) AS iif(images > 0, running.images_reason, NULL);
+
+-- Why a program's versions say nothing of a card: their row of the table program holds from a compute capability on.
+-- named: program and program_version of the scenario; card: in card_row, with the rows that say nothing of it. (The
+-- newest row of a program holds on all cards, so that a question without a version has no such reason.)
+CREATE OR REPLACE MACRO program_card_reason(named, card) AS list_filter(card.programs_elsewhere, lambda row:
+    row.program_id = named.program AND version_number(named.program_version) >= row.from_number
+        AND version_number(named.program_version) < row.below_number)[1].reason;
 
 -- The models whose cache an engine reads on older cards (kv_reader.csv): all their layers are of the usual attention,
 -- with heads of the widths that its kernel has.

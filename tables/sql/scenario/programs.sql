@@ -7,6 +7,9 @@
 -- between what was read has no answer, and no program has that of another. A model whose class a program has from a
 -- later version on, or up to an earlier one, has no answer of the others. A question without a program is not touched.
 --
+-- Of a row that holds on some cards alone (least_capability) holds_for says on which, and who asks of another card has
+-- no verdict (program_card_reason, capacity/support.sql).
+--
 -- Of a program that takes its context by the memory of the cards (program_context) nobody says here which they are: it
 -- gets what the smallest take, and holds_for says from where on it would take more (own_context_of says how much).
 --
@@ -37,7 +40,8 @@ SELECT one.* EXCLUDE (phase_ids, other_names),
     coalesce(version_number(max_version) = coalesce(
         max(version_number(max_version)) FILTER (unknown_reason IS NULL) OVER (PARTITION BY program_id, phase_id),
         max(version_number(max_version)) OVER (PARTITION BY program_id, phase_id)), true) AS is_newest,
-    name || coalesce(' ' || version_range(min_version, max_version), '') AS holds_for
+    name || coalesce(' ' || version_range(min_version, max_version), '') AS holds_for,
+    coalesce(' on GPUs of compute capability ' || least_capability || ' and later', '') AS capability_words
 FROM (SELECT *, unnest(string_split(phase_ids, ' ')) AS phase_id FROM program) AS one;
 
 -- What there is to say of a program and a phase, by every name that people use of it.
@@ -124,6 +128,24 @@ CREATE OR REPLACE MACRO version_reason(asked, known, usual) AS CASE
             || ')', ' is not known: for which versions its row holds, no source told')
 END;
 
+-- What a program's row is not described with, of what was asked, in words; null where it is described.
+CREATE OR REPLACE MACRO undescribed_words(word, asked, model) AS CASE
+    WHEN word IN ('recurrent', 'mla') AND list_bool_or(list_transform(model.caches, lambda layer:
+        layer.mechanism = word)) THEN iif(word = 'mla', 'latent attention', 'recurrent layers')
+    WHEN word = 'towers' AND model.has_tower THEN 'models that see or hear'
+    WHEN word = 'spread' AND greatest(asked_number(asked.data_parallel), asked_number(asked.expert_parallel),
+        asked_number(asked.decode_context_parallel)) > 1
+        THEN 'data_parallel, expert_parallel and decode_context_parallel'
+    WHEN word = 'packed-cache' AND lower(asked.kv_dtype_id::VARCHAR) NOT IN ('bf16', 'fp16')
+        THEN 'a cache in kv_dtype_id := ' || lower(asked.kv_dtype_id::VARCHAR)
+    WHEN word = 'staged-windows' AND asked_number(asked.pipeline_parallel) > 1 AND list_bool_or(list_transform(
+        model.caches, lambda layer: layer.window_tokens IS NOT NULL)) THEN 'pipeline_parallel of layers with windows'
+END;
+CREATE OR REPLACE MACRO undescribed_reason(asked, known, usual, model) AS
+    'what ' || usual.holds_for || ' holds is not described for ' || list_filter(list_transform(
+        string_split(usual.not_described, ' '), lambda word: undescribed_words(word, asked, model)),
+        lambda words: words IS NOT NULL)[1] || ': ask for a later version';
+
 -- the cards of more than one machine
 CREATE OR REPLACE MACRO machine_reason(asked, known, usual, constants) AS
     iif(usual.is_one_machine AND asked_number(asked.gpu_count) > constants.server_gpu_count,
@@ -148,7 +170,7 @@ CREATE OR REPLACE MACRO program_reason(asked, known, usual, classes, model, cons
     WHEN known.program_id IS NULL THEN 'no such program: ' || asked.program::VARCHAR
     ELSE coalesce(known.phase_reason, version_reason(asked, known, usual), class_reason(asked, known, usual, classes),
         machine_reason(asked, known, usual, constants), usual.unknown_reason,
-        engine_reason(asked, known, usual))
+        undescribed_reason(asked, known, usual, model), engine_reason(asked, known, usual))
 END;
 
 -- Whether several cards hold parts of what is trained each, as they do where nobody says otherwise. Who asks for that
@@ -225,7 +247,8 @@ SELECT
         'gradient_accumulation': usual.gradient_accumulation, 'lora_dropout': usual.lora_dropout
     } AS program_numbers,
     program_reason(asked, known, usual, classes, model, constants) AS program_reason,
-    class_holds_for(asked, usual, classes) || format_words(asked, usual, model) || context_words(asked, usual, model)
+    class_holds_for(asked, usual, classes) || usual.capability_words || format_words(asked, usual, model)
+        || context_words(asked, usual, model)
         || coalesce(experts_words(usual, model), '') || balance_words(model, usual.balance_bytes_per_expert)
             AS program_holds_for,
     usual.card_share AS program_share,

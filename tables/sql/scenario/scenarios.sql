@@ -101,7 +101,9 @@ CREATE OR REPLACE MACRO answers_for(model, scenario, run) AS coalesce(
         || iif(scenario.phase_id = 'inference' AND run.reads_prompt = 'whole' AND caches_unread(model),
             ', use_cache not set to false', '')
         || packed_base_words(scenario) || repository_words(model, scenario) || embedder_words(model, scenario)
-        || iif(is_expert_folded(scenario), ', expert_tensor_parallel_size 1', ''));
+        || iif(is_expert_folded(scenario), ', expert_tensor_parallel_size 1', '')
+        || iif(scenario.data_parallel > 1 AND scenario.expert_parallel > 1,
+            coalesce(run.sharing.spread_experts_words, ''), ''));
 
 CREATE OR REPLACE MACRO in_training(asked, value) AS iif(asked.is_inference, NULL, value);
 
