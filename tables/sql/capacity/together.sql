@@ -26,10 +26,11 @@ CREATE OR REPLACE MACRO output_bytes(model, weight) AS
     + weight.weights_bytes - weight.layer_bytes - weight.embedding_bytes - weight.head_bytes;
 CREATE OR REPLACE MACRO slot_weights(model, weight, held, slots) AS coalesce(list_sum(list_transform(slots,
     lambda slot: iif(slot = model.layer_count, output_bytes(model, weight), held.layer_bytes[slot + 1]))), 0);
--- footprint: of as many like cards, told for each of them, so that all hold len(shares) times its caches, and less
--- where the first ones hold most
+-- footprint: of as many like cards, told for each of them, so that all hold as much as its share of the layers
+-- goes into the whole; less where the first ones hold most
 CREATE OR REPLACE MACRO cards_of_cache(model, footprint, card_count) AS iif(borrowed_layers(model.mixers) = 0,
-    card_count, list_sum(list_transform(model.caches, lambda layer: layer.layer_count * read_elements(layer, footprint)))
+    model.layer_count / least(ceil((model.layer_count + 1) / card_count), model.layer_count),
+    list_sum(list_transform(model.caches, lambda layer: layer.layer_count * read_elements(layer, footprint)))
         / list_sum(list_transform(model.caches, lambda layer: layer.layer_count * read_elements(layer, footprint)
             * kind_share(layer, model, {'pipeline_parallel': card_count, 'reads_prompt': 'compute-buffer',
                 'stage_share': 1.0}))));
