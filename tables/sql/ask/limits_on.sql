@@ -117,7 +117,7 @@ limit_told AS (
         most_requests(footprint.engine_id, constants) AS most_by_engine,
         no_verdict_reason(gpu.gpu_id, limit_card.gpu_id, footprint.total_bytes, footprint.unknown_reason,
             footprint.model_id,
-            coalesce(card_reason(running), images_reason(running, footprint.images),
+            coalesce(card_reason(running), images_reason(running, asked_number(named.images)),
                 program_card_reason(named, card_row.card),
                 kv_reason(kv, older.least_capability, gpu.vendor, gpu.compute_capability))) AS reason
     FROM (SELECT unnest(told) FROM limit_found WHERE axis = 'context') AS footprint

@@ -319,12 +319,8 @@ CREATE OR REPLACE MACRO scenario_reason(model, dtype, weight, scenario, optimize
     recipe_reason(scenario, optimizer), in_backward_reason(scenario), way_reason(model, weight, scenario),
     counted_reason(model, scenario), read_reason(model, scenario), unestablished_reason(model, scenario));
 
--- Why there is no answer for what a scenario reads, or null.
--- (run: what the table engine_memory says of the engine)
-CREATE OR REPLACE MACRO input_reason(model, scenario, image_tokens, sound_tokens, run) AS CASE
-    WHEN scenario.images < 0 OR scenario.image_width < 1 OR scenario.image_height < 1 OR scenario.audio_seconds <= 0
-        THEN
-        'images start at 0, image_width and image_height at 1, audio_seconds above 0'
+-- What an engine is told beside the scenario, where it has no such setting or refuses it.
+CREATE OR REPLACE MACRO setting_reason(scenario, run) AS CASE
     WHEN scenario.batched_tokens IS NOT NULL AND coalesce(run.reads_prompt <> 'profile', true)
         THEN 'batched_tokens is of vLLM from 0.11 on (--max-num-batched-tokens): engine_id := vllm'
     -- (its own check at start; the logits of so many requests are counted)
@@ -341,6 +337,15 @@ CREATE OR REPLACE MACRO input_reason(model, scenario, image_tokens, sound_tokens
             || 'engine_id := llama.cpp'
     WHEN scenario.text_only AND (scenario.images > 0 OR scenario.audio_seconds > 0)
         THEN 'what is left out sees and hears nothing: text_only with images or audio_seconds'
+END;
+
+-- Why there is no answer for what a scenario reads, or null.
+-- (run: what the table engine_memory says of the engine)
+CREATE OR REPLACE MACRO input_reason(model, scenario, image_tokens, sound_tokens, run) AS CASE
+    WHEN scenario.images < 0 OR scenario.image_width < 1 OR scenario.image_height < 1 OR scenario.audio_seconds <= 0
+        THEN
+        'images start at 0, image_width and image_height at 1, audio_seconds above 0'
+    WHEN setting_reason(scenario, run) IS NOT NULL THEN setting_reason(scenario, run)
     WHEN scenario.phase_id <> 'inference' AND model.caches IS NULL
         THEN 'what training holds is not known yet of a model that neither reads nor writes text'
     WHEN model.is_pipeline THEN
