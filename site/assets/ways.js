@@ -17,7 +17,7 @@ export function frugal({ dtype_id, ...open }, below, held) {
 }
 
 // `asked` is what the row answers; `runs` says whether a row runs on the card; `to` makes the address of the same question with other values.
-export function ways({ own, row, asked, bytes, runs, to, card, gpu, formatName = a.formatName }) {
+export function ways({ own, row, asked, bytes, runs, to, card, gpu, inFormat = (id) => `in ${a.formatName(id)}` }) {
   const found = [], held = (wanted) => { const other = r.ask(own, wanted); return r.holds(other, bytes) && runs(other) ? other : null; };
   const way = (values, text, ...more) => found.push([a.h("a", { href: `?${to(values)}` }, text), ...more]);
   const plain = { model_id: asked.model_id, phase_id: row.phase_id, context_tokens: row.context_tokens, sequences: row.sequences, ...(row.objective_id && { objective_id: row.objective_id }) };
@@ -45,7 +45,7 @@ export function ways({ own, row, asked, bytes, runs, to, card, gpu, formatName =
     }
   }
   const far = r.longest(own, asked, bytes).at;
-  if (far && far < row.context_tokens) way({ context_tokens: far }, `${far.toLocaleString("en")} tokens`, ` ${formatName(row.dtype_id)} are the most that fit.`);
+  if (far && far < row.context_tokens) way({ context_tokens: far }, `${far.toLocaleString("en")} tokens`, ` ${inFormat(row.dtype_id)} are the most that fit.`);
   const few = row.sequences > 1 ? r.most(own, asked, bytes).at : 0;
   if (few && few < row.sequences) way({ sequences: few }, `${few.toLocaleString("en")} ${row.unit ?? (row.phase_id === "inference" ? "user" : "sequence")}${few === 1 ? "" : "s"} at once`, few === 1 ? " is what fits." : " are the most that fit.");
   const many = gpu && a.isComputer(gpu) ? null : r.fewest(own, asked, bytes, row.gpu_count);
