@@ -254,7 +254,7 @@ function missOf({ work, cells, deciding }) {
     if (longest > 0) ways.push(a.h("span", {}, a.h("b", {}, wished().unit.makes(longest, wished().side)), joined ? "" : "."));
     if (joined) ways.push(a.h("b", {}, `${ways.length ? "or on" : "Fits on"} ${joined.count} × ${gpu.short}`), ` in ${formatOf(joined.best)}.`);
     if (isTrained()) ways.push(byTrainer(work, last, !joined && hasMore() && current.several));
-    if (current.data.columns[last][2] === "llama.cpp" && isOne()) ways.push(besideCpu(work, deciding));
+    if (current.data.columns[last][2] === "llama.cpp" && hasMore()) ways.push(besideCpu(work, deciding));
     words.push(...ways.flatMap((way) => [" ", way]));
     if (isRun()) words.push(" ", whichCard(work, last, "Which card holds it? ›"));
     else if (isTrained()) words.push(" ", calculation(work, last, { ask: "card" }, "Which card holds it? ›"));

@@ -99,9 +99,9 @@ class GpuPages:
         """How far the card goes with a model, as a cell."""
         row = self.book.models[model]
         found = self.longest[far].get(row["model_id"], {}).get(gpu["gpu_id"])
-        if found == 0 and not in_python().is_computer(gpu):
-            if split := self.splits[far].best(row["model_id"], gpu["capacity_bytes"]):
-                return _shared(split)
+        has_host = found == 0 and not in_python().is_computer(gpu)  # memory beside its own
+        if has_host and (split := self.splits[far].best(row["model_id"], gpu["capacity_bytes"])):
+            return _shared(split)
         return words.limit_cell(found, None, row["max_context_tokens"])
 
     def _speed(self, model: int, gpu: dict, far: Scenario) -> Markup:
