@@ -15,6 +15,8 @@ export class Help {
     const gpu = this.page.card(), asked = gpu && `${gpu.id} ${gpu.bytes}`;
     if (!this.box.closest("details").open || this.drawn === asked) return;
     this.drawn = asked;
+    // (nothing is shared with a memory that there is not)
+    for (const about of this.box.parentElement.querySelectorAll(":scope > :is(p, .highlight)")) about.hidden = Boolean(gpu && a.isComputer(gpu));
     if (!gpu) return this.box.replaceChildren(...this.asItWas);
     this.reckoning ??= Promise.all([import(`./reckon.js${search}`), import(`./ways.js${search}`), a.load("data/support.json")]);
     const [r, { frugal }, support] = await this.reckoning, own = a.rowsOf(this.page.file, this.page.rows);

@@ -246,6 +246,31 @@ def test_what_unsloth_loads_is_told_by_its_name(book, browser):
     assert ", loading unsloth/" in told and told == expected
 
 
+def test_the_context_that_a_program_takes_follows_the_cards(book, browser):
+    """Ollama's by itself: 4,096 tokens below 23 GiB of all cards together, 32,768 below 47, then 262,144; up to 0.15.4 4,096 everywhere."""
+    with reckoned(book, browser, [LOADED]) as ask:
+        asked = [
+            [program, version, gib] for program, version in (("ollama", ""), ("vllm", "")) for gib in (22.9, 23, 46, 47)
+        ]
+        asked += [["ollama", "0.31", 80], ["ollama", "0.20", 80]]
+        told = ask(
+            "return more[0].map(([p, v, gib]) => r.ownContext(p, v, gib * 2 ** 30)?.taken ?? null)", LOADED, asked
+        )
+    assert told == [4096, 32768, 32768, 262144, *[None] * 4, 262144, None]
+
+
+def test_no_layers_lie_beside_a_chip_whose_memory_is_the_computers(book, browser):
+    with reckoned(book, browser, [LOADED]) as ask:
+        code = """
+            const row = r.ask(own, { model_id: more[0], phase_id: "inference", dtype_id: "gguf-q4_k_m", context_tokens: 8192, sequences: 1 });
+            return more[1].map((segment) => r.split(own, row, row.total_bytes - 2 ** 30, { segment })?.layers.gpu_layers > 0);
+        """
+        told = ask(code, LOADED, LOADED, ["consumer", "datacenter", "unified", "embedded"])
+    assert told == [True, True, False, False]
+    (reason,) = book.execute(f"SELECT unknown_reason FROM layers_that_fit('m1-8gb', '{LOADED}')").fetchone()
+    assert reason == "its memory is the computer's, and there is no other to share a model with"
+
+
 def test_an_unknown_word_is_refused(book):
     cursor = book.cursor()
     cursor.execute("create or replace temp macro odd(a) as regexp_replace(a, 'x', 'y')")
