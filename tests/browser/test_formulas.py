@@ -260,15 +260,17 @@ def test_the_context_that_a_program_takes_follows_the_cards(book, browser):
 
 
 def test_no_layers_lie_beside_a_chip_whose_memory_is_the_computers(book, browser):
+    query = f"SELECT gpu_layers > 0, unknown_reason FROM layers_that_fit($1, '{LOADED}', dtype_id := 'gguf-q8_0', context_tokens := 8192)"
     with reckoned(book, browser, [LOADED]) as ask:
-        code = """
-            const row = r.ask(own, { model_id: more[0], phase_id: "inference", dtype_id: "gguf-q4_k_m", context_tokens: 8192, sequences: 1 });
-            return more[1].map((segment) => r.split(own, row, row.total_bytes - 2 ** 30, { segment })?.layers.gpu_layers > 0);
-        """
-        told = ask(code, LOADED, LOADED, ["consumer", "datacenter", "unified", "embedded"])
-    assert told == [True, True, False, False]
-    (reason,) = book.execute(f"SELECT unknown_reason FROM layers_that_fit('m1-8gb', '{LOADED}')").fetchone()
-    assert reason == "its memory is the computer's, and there is no other to share a model with"
+        told = ask(
+            "return more[0].map((segment) => almanac.many(2, { segment, short: 'X' }))",
+            LOADED,
+            ["consumer", "datacenter", "unified", "embedded"],
+        )
+    assert told == ["2 × X", "2 × X", "2 × X (2 computers)", "2 × X (2 computers)"]
+    reason = "its memory is the computer's, and there is no other to share a model with"
+    assert book.execute(query, ["m1-8gb"]).fetchone() == (None, reason)
+    assert book.execute(query, ["rtx-4060-ti-8gb"]).fetchone() == (True, None)
 
 
 def test_an_unknown_word_is_refused(book):
