@@ -3,7 +3,9 @@ export const version = new URL(import.meta.url).search;
 const UNKNOWN = Infinity;
 // the rules of tables/sql/capacity, translated in the build
 const rules = await import(`../../data/rules.js${version}`);
-export const { needed, takes, card_verdict: cardVerdict, decode_most: decodeMost, share_most: shareMost } = rules;
+export const { needed, takes, card_verdict: cardVerdict, decode_most: decodeMost, share_most: shareMost, is_computer: isComputer } = rules;
+// So many of a card in words: of what is a whole computer several are as many computers.
+export const many = (n, g, name = g?.short) => (n > 1 ? `${n.toLocaleString("en")} × ${name}${g && isComputer(g) ? ` (${n.toLocaleString("en")} computers)` : ""}` : name);
 
 export const address = (path) => new URL(`../../${path}`, import.meta.url).href;
 
@@ -127,8 +129,10 @@ export function settingNeeded(world, engine, total, need, capacity, sequences, s
 
 // one for each number of digits: to make one takes longer than to use it a hundred times
 const forms = [0, 1, 2, 3].map((n) => new Intl.NumberFormat("en", { minimumFractionDigits: n, maximumFractionDigits: n }));
+// What is no number is told in a word, whatever it was to be a figure of.
+const isNone = (n) => n === undefined || Number.isNaN(n);
 export function gib(kib) {
-  if (kib === UNKNOWN) return "unknown";
+  if (kib === UNKNOWN || isNone(kib)) return "unknown";
   const value = kib / 2 ** 20;
   const digits = value >= 100 ? 0 : value >= 1 ? 1 : value >= 0.095 ? 2 : 3;
   return forms[digits].format(value);
@@ -158,7 +162,7 @@ export const freeBytes = (text) => (text !== "" && +text > 0 && +text < 1e6 ? Ma
 export const recipe = (world, optimizer, checkpointing) => `${world.optimizers[optimizer] ?? optimizer}, ${world.kept[checkpointing] ?? checkpointing}`;
 
 // Tokens a second, as many figures as mean something.
-export const rate = (n) => (n >= 100 ? Math.round(n).toLocaleString("en") : n >= 10 ? n.toFixed(0) : n.toPrecision(2));
+export const rate = (n) => (isNone(n) ? "unknown" : n >= 100 ? Math.round(n).toLocaleString("en") : n >= 10 ? n.toFixed(0) : n.toPrecision(2));
 
 // A format as people say it: Q4_K_M; words.py has the same.
 export const formatName = (dtypeId) => (dtypeId.startsWith("gguf-") ? dtypeId.slice(5).toUpperCase() : dtypeId);
@@ -170,7 +174,7 @@ export const roundedTokens = (n) => (n < 4096 ? tokens(n) : n < 2 ** 20 ? `${Mat
 export const reached = (n, whole, last, text = roundedTokens(n)) => (whole && n >= whole ? `all ${text}` : `${last && n >= last ? "≥ " : ""}${text}${whole ? "" : "?"}`);
 export const UNREAD = "Its config here does not say how many tokens it was made to read: longer ones fit, and may make no sense";
 
-export const tokens = (n) => (n >= 1024 && n % 1024 === 0 ? `${n / 1024}k` : n.toLocaleString("en"));
+export const tokens = (n) => (isNone(n) ? "unknown" : n >= 1024 && n % 1024 === 0 ? `${n / 1024}k` : n.toLocaleString("en"));
 
 // Names from outside are only ever set as text; control and direction characters are shown, not obeyed.
 export const shown = (text) =>

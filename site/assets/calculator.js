@@ -204,7 +204,7 @@ const cardOf = (s) => world.gpus.find((g) => g.id === s.gpu);
 const freeFault = (s) => (s.free !== "" && !(+s.free > 0 && +s.free < 1e6) ? `“${s.free}” is no amount of memory, in GiB.` : "");
 // (more than a card gives is not free of it)
 const bytesOf = (s) => (s.free !== "" && !freeFault(s) ? Math.min(Math.floor(+s.free * 2 ** 30), cardOf(s)?.bytes ?? Infinity) : cardOf(s) ? r.under(s.system, cardOf(s)) : null);
-const named = (s, n = 1) => `${n > 1 ? `${n} × ` : ""}${cardOf(s)?.short ?? "the card"}`;
+const named = (s, n = 1) => a.many(n, cardOf(s), cardOf(s)?.short ?? "the card");
 const gives = (s) => (s.free !== "" && !freeFault(s) ? `${a.gib(bytesOf(s) / 1024)} GiB free` : `which gives ${s.system === "windows" && bytesOf(s) < cardOf(s).bytes ? "about " : ""}${a.gib(bytesOf(s) / 1024)} GiB${s.system === "windows" && bytesOf(s) < cardOf(s).bytes ? " under Windows" : ""}`);
 // My card and those beside it; null where there are none, or nobody knows what one gives.
 function cardsOf(s) {
@@ -225,13 +225,36 @@ function scenario(s, of) {
   }
   return out;
 }
+// Of a program that takes its context by the memory of the cards, what it takes on so many of mine: all that they give under Linux, as the terminal
+// has it. Null where somebody chose a context, or nobody a card.
+function ownContext(s, of, wanted, count, given = cardOf(s)?.bytes ?? bytesOf(s)) {
+  if (!wanted.program || "context_tokens" in wanted || given == null || (wanted.phase_id ?? "inference") !== "inference") return null;
+  const own = r.ownContext(wanted.program, wanted.program_version, given * count), most = own && of.own.shape?.[0]?.max_context_tokens;
+  return own && { ...own, tokens: most ? Math.min(own.taken, most) : own.taken };
+}
+const withOwn = (wanted, own) => (own ? { ...wanted, context_tokens: own.tokens } : wanted);
+function contextSaid({ name, taken, tokens, steps }) {
+  const n = (value) => value.toLocaleString("en"), at = steps.findIndex((step) => step.context_tokens === taken), next = steps[at + 1]?.least_gib, from = steps[at].least_gib;
+  const where = from && next ? `from ${from} GiB of GPU memory to below ${next}` : next ? `below ${next} GiB of GPU memory` : `from ${from} GiB of GPU memory on`;
+  return tokens < taken ? ` ${n(tokens)} tokens are all that it reads: ${name}’s own default here is ${n(taken)}.` : ` ${n(tokens)} tokens are ${name}’s own default ${where}.`;
+}
+// Of 16 bits the format that the card is known to run, where nobody chose one and the usual one does not run there: fp16 before Ampere.
+const WIDE = 16;
+function inRunning(s, of, wanted, row) {
+  const g = cardOf(s), held = a.heldOf(models, of.number), bits = (id) => shared.dtype.find((d) => d.dtype_id === id)?.bits_per_weight;
+  if (!g || s.dtype_id || s.program || row?.total_bytes == null || bits(row.dtype_id) !== WIDE || !r.refusal(world, row, held, g, of.own)) return null;
+  return shared.dtype.filter((d) => d.bits_per_weight === WIDE && d.dtype_id !== row.dtype_id).map((d) => ({ ...wanted, dtype_id: d.dtype_id }))
+    .find((other) => { const it = r.ask(of.own, other); return it?.total_bytes != null && !r.refusal(world, it, held, g, of.own); }) ?? null;
+}
 // What is asked of a state, worked out: a row of the formulas, and the place that a search backwards has found.
 async function work(s) {
   const of = await about(s.model), out = { s, of, row: null, found: null, wanted: null };
   if (!of.own) return out;
-  const wanted = scenario(s, of), bytes = bytesOf(s);
-  Object.assign(out, { wanted, bytes });
-  const cards = cardsOf(s);
+  const bytes = bytesOf(s), cards = cardsOf(s), plain = scenario(s, of), open = inRunning(s, of, plain, r.ask(of.own, plain)) ?? plain;
+  const isAsked = s.ask !== "context";
+  out.own = isAsked ? ownContext(s, of, open, cards ? 1 : open.gpu_count ?? 1, cards?.reduce((sum, { g, bytes }) => sum + (g.bytes ?? bytes), 0)) : null;
+  const wanted = withOwn(open, out.own);
+  Object.assign(out, { wanted, bytes, open });
   if (cards) {
     delete wanted.gpu_count;
     out.cards = cards;
@@ -255,7 +278,8 @@ async function work(s) {
     out.found = { at: told.cards ?? 0, told };
     if (told.row) out.row = { ...told.row, gpu_count: told.cards };
   } else {
-    const row = r.fewest(of.own, wanted, bytes);
+    const on = (gpu_count) => ({ ...withOwn(open, ownContext(s, of, open, gpu_count)), gpu_count }), row = r.fewest(of.own, wanted, bytes, 0, on);
+    if (row) Object.assign(out, { own: ownContext(s, of, open, row.gpu_count), wanted: on(row.gpu_count) });
     out.found = { at: row?.gpu_count ?? 0, why: row ? null : r.ask(of.own, { ...wanted, gpu_count: 2 })?.unknown_reason };
     out.row = row ?? r.ask(of.own, { ...wanted, gpu_count: 1 });
   }
@@ -272,7 +296,7 @@ function amount(row) {
 }
 function sentence(out) {
   const { s, row } = out;
-  return `${toldOf(out)}${(s.program || row.objective_id) && row.total_bytes != null && row.holds_for ? ` Holds for ${row.holds_for}.` : ""}`;
+  return `${toldOf(out)}${(s.program || row.objective_id) && row.total_bytes != null && row.holds_for ? ` Holds for ${row.holds_for}.${out.own ? contextSaid(out.own) : ""}` : ""}`;
 }
 function toldOf(out) {
   const { s, of, row, found, bytes } = out, gpu = cardOf(s);
@@ -286,7 +310,7 @@ function toldOf(out) {
   if (s.ask === "cards") {
     if (found.told) return planSaid(out);
     if (!found.at) return row.total_bytes == null ? `Unknown: ${plain(row.unknown_reason ?? "nothing is known")}.` : `${found.why ? "One of them does not hold it" : `No number of them up to ${r.COUNTS.at(-1).toLocaleString("en")} holds it`}: one would have to hold ${amount(row)}, and there are ${gib(bytes)} GiB.${found.why ? ` Of several it is not known: ${plain(found.why)}.` : ""}`;
-    return found.at === 1 ? `One ${named(s)} is enough: ${amount(row)} of ${gib(bytes)}.` : `${found.at} × ${gpu?.short ?? `${gib(bytes)} GiB`}, shared by ${SHARED[row.sharding] ?? row.sharding}: ${amount(row)}, of ${gib(bytes)}.`;
+    return found.at === 1 ? `One ${named(s)} is enough: ${amount(row)} of ${gib(bytes)}.` : `${a.many(found.at, gpu, gpu?.short ?? `${gib(bytes)} GiB`)}, shared by ${SHARED[row.sharding] ?? row.sharding}: ${amount(row)}, of ${gib(bytes)}.`;
   }
   if (bytes == null) return `${amount(row)}.`;
   const word = { fits: "fits", "multi-gpu": "fits", tight: "is tight", no: "does not fit" }[r.verdict(row, bytes)];
@@ -298,7 +322,7 @@ const cacheSetting = (s, row) => s.kv_dtype_id && row.engine_id.startsWith(s.pro
 // What does not fit one card in llama.cpp: how much of it goes there, and what the computer's memory holds of the rest.
 function besideSaid({ s, of, row, bytes }) {
   if (bytes == null || row.total_bytes == null || row.gpu_count > 1 || r.holds(row, bytes)) return null;
-  return r.splitSaid(r.split(of.own, row, bytes), a.formatName(row.dtype_id));
+  return r.splitSaid(r.split(of.own, row, bytes, cardOf(s)), a.formatName(row.dtype_id));
 }
 const { SHARED } = r;
 // A model that writes, and whose config does not say how far it reads.
@@ -337,7 +361,7 @@ function timeSaid({ s, of, row }) {
 // The fewest cards that hold it and finish in time, and how they share it.
 function planSaid({ s, row, found: { at, told }, bytes }) {
   if (!at) return `Unknown: ${plain(told.why)}.`;
-  const days = workOf(s).days, time = `${days.toLocaleString("en")} ${days === 1 ? "day" : "days"}`, all = `${at} × ${cardOf(s).short}`;
+  const days = workOf(s).days, time = `${days.toLocaleString("en")} ${days === 1 ? "day" : "days"}`, all = a.many(at, cardOf(s)) ?? "";
   const degrees = [["tensor_parallel", "tensors by"], ["pipeline_parallel", "stages by"], ["context_parallel", "context by"], ["expert_parallel", "experts by"]].flatMap(([key, words]) => (row[key] > 1 ? [`${words} ${row[key]}`] : []));
   const how = at === 1 ? "" : ` Shared by ${[SHARED[row.sharding] ?? row.sharding, ...degrees].join(", ")}, ${world.kept[row.checkpointing] ?? row.checkpointing}, ${told.micro_batches} micro-batches${row.sequences > 1 ? ` of ${row.sequences} sequences` : ""} on each copy: ${amount({ ...row, gpu_count: at })}, of ${gib(bytes)}.`;
   const lead = told.verdict === "no" ? `No number of them that is searched holds it; ${all} come closest.` : { yes: at === 1 ? `One ${named(s)} holds it and finishes in ${time}: ${amount(row)} of ${gib(bytes)}.` : `${all} are the fewest that hold it and finish in ${time}.`, likely: `${all} ${at === 1 ? "is" : "are"} the fewest that hold it and likely finish in ${time}.`, no: `Nothing that is searched finishes in ${time}: ${all} ${at === 1 ? "is" : "are"} the quickest.` }[told.finishes];
@@ -365,7 +389,7 @@ async function calculate() {
   if (none) return say({ ...out, row: null, wanted: null }, `No answer. ${none}`);
   if (of.number < 0) {
     const near = await asking.near(models, state.model);
-    if (mine === turn) say(out, `There is no model of the name ${a.shown(state.model)} here.`, near);
+    if (mine === turn) say(out, state.model.trim() ? `There is no model of the name ${a.shown(state.model)} here.` : "No answer. Type the name of a model.", near);
     return;
   }
   if (of.isPipeline) {
@@ -469,10 +493,12 @@ function drawBeside(out, other) {
   const drop = a.h("button", { type: "button", class: "chip" }, "Take it away");
   drop.addEventListener("click", () => change("beside", ""));
   const { s, of, row } = other;
-  const text = !of.own ? "not known here" : `${row.phase_id === "inference" ? row.dtype_id : `${row.phase_id}, ${row.dtype_id}`}, ${row.context_tokens.toLocaleString("en")} tokens, ${row.sequences} at once: ${sentence(other)}`;
+  const text = !of.own ? "not known here" : `${row.phase_id === "inference" ? "" : `${row.phase_id}, `}${inFormat(of, row.dtype_id)}, ${row.context_tokens.toLocaleString("en")} tokens, ${row.sequences} at once: ${sentence(other)}`;
   box.replaceChildren(a.h("b", {}, "Beside it: "), of.number >= 0 ? pageOf(of, s) : a.shown(s.model), ` ${text} `, a.h("a", { href: `?${s.raw}&${new URLSearchParams({ beside: addressOf(state, false) })}` }, "Swap"), " ", drop);
 }
 // What does not fit: each way in which it still does, with its number, and what to paste.
+// A format in words; of one that is published in it by its own name.
+const inFormat = ({ number }, id) => (id === "stored" ? `as published${models.format.values[models.format.of[number]] ? ` (${models.format.values[models.format.of[number]]})` : ""}` : `in ${a.formatName(id)}`);
 let waysTurn = 0;
 async function drawWays(out) {
   const box = shown.querySelector('[data-part="ways"]'), mine = ++waysTurn, { s, of, row, bytes, wanted: asked } = out ?? {};
@@ -481,7 +507,7 @@ async function drawWays(out) {
   const { ways } = await import(`./ways.js${search}`), gpu = cardOf(s), held = a.heldOf(models, of.number);
   if (mine !== waysTurn) return;
   const to = (values) => { const address = addressOf(s); for (const [key, text] of Object.entries(values)) if (text === "") address.delete(key); else address.set(key, text); return address; };
-  const found = ways({ own: of.own, row, asked, bytes, to, card: gpu?.short ?? `${gib(bytes)} GiB`, runs: (other) => !gpu || !r.refusal(world, other, held, gpu, of.own) });
+  const found = ways({ own: of.own, row, asked, bytes, to, gpu, card: gpu?.short ?? `${gib(bytes)} GiB`, inFormat: (id) => inFormat(of, id), runs: (other) => !gpu || !r.refusal(world, other, held, gpu, of.own) });
   box.hidden = false;
   box.replaceChildren(a.h("p", {}, found.length ? "How it still does:" : "No way that is worked out here makes it fit."), a.h("ul", {}, ...found.map((way) => a.h("li", {}, ...way))),
     a.h("p", {}, ...(isTraining(row) ? [a.h("a", { href: `${a.address("techniques/")}?${new URLSearchParams({ model: s.model, ...(s.gpu && { gpu: s.gpu }) })}` }, "What else saves memory in training ›")] : [pageOf(of, s), " says what to paste for it."])));
@@ -491,13 +517,19 @@ function drawCards(out) {
   const box = shown.querySelector('[data-part="cards"]');
   box.hidden = !out;
   if (!out) return box.replaceChildren();
-  const { s, of, row } = out, held = a.heldOf(models, of.number);
+  const { s, of, row, open } = out, held = a.heldOf(models, of.number), rows = new Map();
+  // (each with the context that the program takes there)
+  const on = (g) => {
+    const own = ownContext({ ...s, gpu: g.id }, of, open, row.gpu_count ?? 1);
+    if (own && !rows.has(own.tokens)) rows.set(own.tokens, r.ask(of.own, withOwn(open, own)));
+    return own ? rows.get(own.tokens) : row;
+  };
   const runs = world.gpus.filter((g) => !r.refusal(world, row, held, g, of.own));
   const given = (g) => r.under(s.system, g) ?? 0;
-  const fit = runs.filter((g) => r.holds(row, given(g))).sort((x, y) => x.bytes - y.bytes || (x.short < y.short ? -1 : 1));
+  const fit = runs.filter((g) => r.holds(on(g), given(g))).sort((x, y) => x.bytes - y.bytes || (x.short < y.short ? -1 : 1));
   const each = row.gpu_count > 1 ? `${row.gpu_count} × ` : "";
   const lead = fit.length ? `${fit.length} of ${world.gpus.length} cards hold it${row.gpu_count > 1 ? `, ${row.gpu_count} of them together` : ""}. The smallest: ` : `None of ${world.gpus.length} cards holds it${row.gpu_count > 1 ? `, ${row.gpu_count} together` : " alone"}. `;
-  const list = fit.slice(0, 8).flatMap((g, i) => [i ? ", " : "", a.h("a", { href: a.address(`gpus/${g.slug}/`) }, `${each}${g.short}`), ` (${gib(given(g) - row.total_bytes)} GiB free)`]);
+  const list = fit.slice(0, 8).flatMap((g, i) => [i ? ", " : "", a.h("a", { href: a.address(`gpus/${g.slug}/`) }, `${each}${g.short}`), ` (${gib(given(g) - on(g).total_bytes)} GiB free${on(g) === row ? "" : ` with ${on(g).context_tokens.toLocaleString("en")} tokens`})`]);
   const query = new URLSearchParams({ model: s.model, dtype: row.dtype_id, context: row.context_tokens, users: row.sequences, ...(row.kv_dtype_id && s.kv_dtype_id && { cache: row.kv_dtype_id }) });
   box.replaceChildren(lead, ...list, fit.length ? ". " : "", ...(isTraining(row) ? [] : [a.h("a", { href: a.address(`which-card/?${query}`) }, "All of them by price, speed and power ›")]));
 }

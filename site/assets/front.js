@@ -163,7 +163,7 @@ function gpuNow() {
 const isLess = () => state.free !== "" || gpuNow().bytes !== cardOf(gpuNow().id).bytes; // than what pages and tables say of the card
 const formatOf = (c) => { const [phase, dtype] = current.data.columns[c]; return isPlaced() ? current.data.words[c] : phase === "inference" ? a.formatName(dtype) : world.phases.find(([id]) => id === phase)?.[1] ?? phase; };
 const count = (n, one, many = `${one}s`) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
-const hardware = (n = state.count) => `${n > 1 ? `${n} × ` : ""}${gpuNow().short}`;
+const hardware = (n = state.count) => a.many(n, gpuNow());
 const link = (work, inner, place = "") => current.data.pages && !current.data.pages[work] ? inner : a.h("a", { href: `${a.address(`models/${current.data.paths[work] ?? current.data.id[work]}/`)}${carried()}${place}` }, inner);
 const leaf = (work) => a.shown(current.data.id[work].split("/").at(-1));
 const each = () => (state.count > 1 ? " on each" : "");
@@ -229,6 +229,8 @@ function whichCard(work, c, words = "which card?") {
   const query = new URLSearchParams({ model: current.data.id[work], dtype: current.data.columns[c][1], context: wanted(), ...saidSystem() });
   return a.h("a", { href: `${a.address("which-card/")}?${query}`, "aria-label": `Which card for ${leaf(work)}?` }, words);
 }
+// One card, in a computer that may have more of them and has memory beside it.
+const hasMore = () => state.count === 1 && !a.isComputer(gpuNow());
 function missOf({ work, cells, deciding }) {
   const { data } = current, gpu = gpuNow(), last = deciding.at(-1);
   const facts = [a.short(data.size[work] && data.size[work] * 1e6), data.made[work]].filter(Boolean).join(" · ");
@@ -248,11 +250,11 @@ function missOf({ work, cells, deciding }) {
     const over = need.total - gpu.bytes;
     words.push(a.h("i", {}, over > 0 ? `does not fit: ${a.gib(gib)} of ${a.gib(gpu.bytes / 1024)} GiB` : `tight: ${a.gib(gib)} of ${a.gib(gpu.bytes / 1024)} GiB, within our error`), ` ${isPlaced() ? "with" : "in"} ${formatOf(last)}${over > 0 ? `, ${a.gib(over / 1024)} too much` : ""}${each()}.`);
     const ways = [];
-    const joined = state.count === 1 && current.several && current.fewest(wishNow(), work, gpu, wanted());
+    const joined = hasMore() && current.several && current.fewest(wishNow(), work, gpu, wanted());
     if (longest > 0) ways.push(a.h("span", {}, a.h("b", {}, wished().unit.makes(longest, wished().side)), joined ? "" : "."));
     if (joined) ways.push(a.h("b", {}, `${ways.length ? "or on" : "Fits on"} ${joined.count} × ${gpu.short}`), ` in ${formatOf(joined.best)}.`);
-    if (isTrained()) ways.push(byTrainer(work, last, !joined && state.count === 1 && current.several));
-    if (current.data.columns[last][2] === "llama.cpp" && state.count === 1) ways.push(besideCpu(work, deciding));
+    if (isTrained()) ways.push(byTrainer(work, last, !joined && hasMore() && current.several));
+    if (current.data.columns[last][2] === "llama.cpp" && hasMore()) ways.push(besideCpu(work, deciding));
     words.push(...ways.flatMap((way) => [" ", way]));
     if (isRun()) words.push(" ", whichCard(work, last, "Which card holds it? ›"));
     else if (isTrained()) words.push(" ", calculation(work, last, { ask: "card" }, "Which card holds it? ›"));

@@ -15,11 +15,13 @@ export class Help {
     const gpu = this.page.card(), asked = gpu && `${gpu.id} ${gpu.bytes}`;
     if (!this.box.closest("details").open || this.drawn === asked) return;
     this.drawn = asked;
+    // (nothing is shared with a memory that there is not)
+    for (const about of this.box.parentElement.querySelectorAll(":scope > :is(p, .highlight)")) about.hidden = Boolean(gpu && a.isComputer(gpu));
     if (!gpu) return this.box.replaceChildren(...this.asItWas);
     this.reckoning ??= Promise.all([import(`./reckon.js${search}`), import(`./ways.js${search}`), a.load("data/support.json")]);
     const [r, { frugal }, support] = await this.reckoning, own = a.rowsOf(this.page.file, this.page.rows);
     const ask = (wanted) => r.ask(own, { model_id: this.model, phase_id: "inference", sequences: 1, ...wanted });
-    const split = (row) => r.splitSaid(r.split(own, row, gpu.bytes), a.formatName(row.dtype_id));
+    const split = (row) => r.splitSaid(r.split(own, row, gpu.bytes, gpu), a.formatName(row.dtype_id));
     // support is of every program, not only of what is published
     const runs = (row) => row && !r.refusal({ ...this.page.world, support }, row, a.heldOn(this.article), gpu);
     const least = (wanted) => frugal(wanted, Infinity, (asked) => { const row = ask(asked); return r.holds(row, gpu.bytes) && runs(row) ? row : null; });
@@ -53,9 +55,9 @@ export class Help {
     if (tokens) ways.push([a.h("b", {}, "A shorter context"), `: ${a.formatName(far)} holds ${say(tokens)} tokens.`]);
     for (const dtype_id of [...formats].reverse().filter((d) => ["gguf-q4_k_m", "gguf-mxfp4"].includes(d))) {
       if (holds(ask({ dtype_id, context_tokens: context }))) continue;
-      const n = CARDS.find((gpu_count) => holds(ask({ dtype_id, context_tokens: context, gpu_count })));
+      const n = a.isComputer(gpu) ? null : CARDS.find((gpu_count) => holds(ask({ dtype_id, context_tokens: context, gpu_count })));
       const over = ask({ dtype_id, context_tokens: context });
-      if (over?.total_bytes != null) ways.push([a.h("b", {}, n ? `${n} × ${gpu.short}` : "More cards"), n ? ` hold ${a.formatName(dtype_id)} at ${a.tokens(context)} tokens` : `: not even ${CARDS.at(-1)} hold ${a.formatName(dtype_id)}`, `; one lacks ${a.gib((over.total_bytes - gpu.bytes) / 1024)} GiB.`]);
+      if (over?.total_bytes != null) ways.push([a.h("b", {}, n ? `${n} × ${gpu.short}` : a.isComputer(gpu) ? "More memory" : "More cards"), a.isComputer(gpu) ? `: ${a.formatName(dtype_id)} at ${a.tokens(context)} tokens` : n ? ` hold ${a.formatName(dtype_id)} at ${a.tokens(context)} tokens` : `: not even ${CARDS.at(-1)} hold ${a.formatName(dtype_id)}`, `; one lacks ${a.gib((over.total_bytes - gpu.bytes) / 1024)} GiB.`]);
       const shared = over?.total_bytes != null && split(over);
       if (shared) ways.push(shared);
     }
@@ -68,7 +70,7 @@ export class Help {
         ways.push([a.h("b", {}, `${what} with ${least.name}`), ` fits one ${gpu.short}, one sequence at a time of ${a.tokens(context_tokens)} tokens: ${a.gib(least.row.total_bytes / 1024)} GiB.`]);
         continue;
       }
-      if (!runs(ask(wanted))) continue; // however many there are
+      if (a.isComputer(gpu) || !runs(ask(wanted))) continue; // however many there are
       const n = MANY.find((gpu_count) => holds(ask({ ...wanted, gpu_count, sharding: "zero3" })));
       if (ask(wanted)?.total_bytes != null) ways.push([a.h("b", {}, what), ` of ${a.tokens(wanted.context_tokens)} tokens, ${a.recipe(this.page.world, wanted.optimizer_id, wanted.checkpointing)}: ${n ? `${n} × ${gpu.short}` : `not even ${MANY.at(-1)} × ${gpu.short}`}, shared by ZeRO-3.`]);
     }

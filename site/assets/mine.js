@@ -25,7 +25,7 @@ export class Mine {
         const said = await this.speed(g, best);
         if (said) show(said);
       } else if (runs.length) {
-        const [cards, sibling, shared] = await Promise.all([this.cards(g, runs), this.sibling(g), this.shared(g, runs)]);
+        const [cards, sibling, shared] = await Promise.all([a.isComputer(g) ? null : this.cards(g, runs), this.sibling(g), this.shared(g, runs)]);
         if (cards) {
           const format = cards.dtypeId === "stored" ? tables.formatName("stored") : `in ${tables.formatName(cards.dtypeId)}`;
           show(a.h("b", {}, `${cards.count} × ${g.short}`), ` hold it ${format} at ${a.tokens(this.byCard.context)} tokens, and up to ${cards.longest.toLocaleString("en")}.`);
@@ -46,7 +46,7 @@ export class Mine {
   // In the table of training, once it is open: how many of the card a training takes that no published number of them holds.
   async train(g, turn) {
     const table = article.querySelector('[data-matrix="training"]'), fold = table?.closest("details");
-    if (!g || !table) return;
+    if (!g || !table || a.isComputer(g)) return;
     if (!fold.open) return void fold.addEventListener("toggle", () => { if (turn === this.turn) this.train(g, turn); }, { once: true });
     const rows = [...table.tBodies[0].rows].filter((row) => row.scenario && row.cells[2]?.matches(".v-no")); // one's own card is the first
     if (!rows.length) return;
@@ -110,7 +110,7 @@ export class Mine {
     this.reckoning ??= import(`./reckon.js${search}`);
     const r = await this.reckoning, own = a.rowsOf(this.page.file, this.page.rows);
     const row = r.ask(own, { model_id: this.page.model, phase_id: "inference", dtype_id: dtypeId, context_tokens: this.byCard.context, sequences: 1 });
-    return r.splitSaid(r.split(own, row, g.bytes), tables.formatName(dtypeId));
+    return r.splitSaid(r.split(own, row, g.bytes, g), tables.formatName(dtypeId));
   }
 
   // The largest of the smaller siblings that fits one of the card.

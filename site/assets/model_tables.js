@@ -209,9 +209,9 @@ export class ByCard extends CardTable {
     });
     if (ways.length) {
       const [gpus, dtypeId] = ways.reduce((x, y) => (y[0] < x[0] ? y : x));
-      return td("v-multi-gpu", `${gpus} cards, ${dtypeId === "stored" ? "as published" : `in ${formatName(dtypeId)}`}`, { colSpan: 3 });
+      return td("v-multi-gpu", `${gpus} ${a.isComputer(g) ? "computers" : "cards"}, ${dtypeId === "stored" ? "as published" : `in ${formatName(dtypeId)}`}`, { colSpan: 3 });
     }
-    return td("v-no", `no, not on ${this.table.dataset.most} cards`, { colSpan: 3 });
+    return td("v-no", `no, not on ${this.table.dataset.most} ${a.isComputer(g) ? "computers" : "cards"}`, { colSpan: 3 });
   }
 }
 // The best format that holds a context, or the one that goes farthest, with how far and how many at once; null where none fits.

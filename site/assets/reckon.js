@@ -101,18 +101,29 @@ export function most(own, wanted, bytes, isHeld = (asked) => holds(ask(own, aske
 // The fewest cards that hold it, of the numbers that people put together; null where none of them does.
 export const COUNTS = [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 24, 32, 40, 48, 56, 64, 72, 80, 96, 128, 192, 256, 384, 512, 768, 1024];
 export const SHARED = { zero3: "ZeRO-3 (FSDP)", zero2: "ZeRO-2", zero1: "ZeRO-1", ddp: "DDP", pp: "layers", tp: "tensors", "tp+pp": "tensors and layers" };
-export function fewest(own, wanted, bytes, moreThan = 0) {
+export function fewest(own, wanted, bytes, moreThan = 0, on = (gpu_count) => ({ ...wanted, gpu_count })) {
   for (const gpu_count of COUNTS.filter((n) => n > moreThan)) {
-    const row = ask(own, { ...wanted, gpu_count });
+    const row = ask(own, on(gpu_count));
     if (holds(row, bytes)) return row;
   }
   return null;
 }
 
+// The context that a program takes by itself on cards that give so many bytes together, where it depends on them (Ollama's): as own_context_of
+// has it. Null of a program that takes the same everywhere.
+export function ownContext(program, version, bytes) {
+  const at = version ? macros.version_number(version) : null;
+  const row = (shared.program_row ?? []).find((each) => each.program_id === program && each.phase_id === "inference" && (at == null ? each.is_newest : each.from_number <= at && at < each.below_number));
+  const steps = row?.context_steps ?? [], taken = steps.length > 1 && bytes != null ? macros.context_of_cards(steps, bytes) : null;
+  return taken == null ? null : { name: row.name, taken, steps };
+}
+
 // ---- layers beside the CPU
 // Of a footprint in llama.cpp that a card does not hold: the most layers that go to it, and of a mixture of experts the fewest blocks whose
-// experts stay on the CPU, each with what the host's memory holds then. Null where layers are not told apart.
-export function split(own, row, bytes) {
+// experts stay on the CPU, each with what the host's memory holds then. Null where layers are not told apart, or where the card's memory is
+// the computer's: there is no other.
+export function split(own, row, bytes, gpu) {
+  if (gpu && a.isComputer(gpu)) return null;
   const model = own.shape?.[0], of = (rows) => rows?.find((each) => each.dtype_id === row?.dtype_id), weight = of(own.weight), held = of(own.layer_weight);
   if (row?.total_bytes == null || row.engine_id !== "llama.cpp" || row.gpu_count > 1 || !model || !weight || !held || !macros.has_layers_apart(weight, held)) return null;
   const ways = macros.cpu_splits(model, weight, row, held, macros.layer_caches(model, row));

@@ -43,7 +43,7 @@ export class Run {
 
   // What does not fit is shared with the CPU where the engine can: the flags say how much of it.
   async shared(found, { item }, gpu) {
-    if (!found.short || item.dataset.engine !== "llama.cpp") return found;
+    if (!found.short || item.dataset.engine !== "llama.cpp" || a.isComputer(gpu)) return found;
     const r = await import(`./reckon.js${search}`), own = a.rowsOf(this.page.file, this.page.rows), dtype = found.short;
     const row = r.ask(own, { model_id: this.page.model, phase_id: "inference", dtype_id: dtype, context_tokens: this.page.start.inference?.context ?? 8192, sequences: 1 });
     const split = r.split(own, row, gpu.bytes), flags = split && r.flagsOf(split);
@@ -66,7 +66,7 @@ export class Run {
       return { dtype: row.dtypeId, context: longest, cards: 1, told: short, share: share(world, row, longest, gpu) };
     }
     // the fewest cards, in the best format that they hold
-    const ways = reaches.flatMap(([each]) => {
+    const ways = a.isComputer(gpu) ? [] : reaches.flatMap(([each]) => {
       const scenario = world.scenarios.find((s) => s.phase === "inference" && s.dtypeId === each.dtypeId && s.engine === engine && s.context === context && s.sequences === 1);
       const verdict = scenario && a.judge(this.page.totals, scenario.index * world.width, world.counts, gpu.capacity);
       return verdict?.verdict === "multi-gpu" ? [{ dtype: each.dtypeId, context, cards: verdict.gpus, told: `Not on one ${gpu.short}: on ${verdict.gpus}, in ${name(each.dtypeId)}, each ${verdict.percent} % full.`, share: allowed(world, gpu, verdict.gpus, ((verdict.percent + 1) / 100) * gpu.capacity) }] : [];
@@ -74,7 +74,7 @@ export class Run {
     const small = ["gguf-q4_k_m", "gguf-mxfp4"].find((dtype) => runs.some((row) => row.dtypeId === dtype)); // what is shared with the CPU
     if (ways.length) return { ...ways.reduce((x, y) => (y.cards < x.cards ? y : x)), short: small };
     const [last] = reaches.at(-1), least = last.along.totals[0];
-    return { dtype: last.dtypeId, context: last.along.at[0], cards: 1, share: world.server_share, short: small, never: true, told: `Does not fit on ${gpu.short}, nor on as many as were worked out: ${name(last.dtypeId)} needs ${a.gib(least / 1024)} GiB of ${a.gib(gpu.capacity)}.` };
+    return { dtype: last.dtypeId, context: last.along.at[0], cards: 1, share: world.server_share, short: small, never: true, told: `Does not fit on ${gpu.short}${a.isComputer(gpu) ? "" : ", nor on as many as were worked out"}: ${name(last.dtypeId)} needs ${a.gib(least / 1024)} GiB of ${a.gib(gpu.capacity)}.` };
   }
 }
 

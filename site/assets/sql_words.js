@@ -1,7 +1,9 @@
 // The words of SQL that the formulas are written in, with SQL's nulls: null spreads through arithmetic and comparisons,
 // and `and`, `or`, `not` know three values. Numbers are doubles; whole numbers are exact up to 2^53 bytes.
-const both = (f) => (a, b) => (a == null || b == null ? null : f(a, b));
-const one = (f) => (a) => (a == null ? null : f(a));
+// What is no number is unknown, as null is: it neither spreads into a total nor is printed.
+const told = (value) => (Number.isNaN(value) ? null : value);
+const both = (f) => (a, b) => (a == null || b == null ? null : told(f(a, b)));
+const one = (f) => (a) => (a == null ? null : told(f(a)));
 
 export const add = both((a, b) => a + b);
 export const sub = both((a, b) => a - b);
@@ -54,13 +56,17 @@ export function or(...values) {
 export const not = one((a) => !a);
 export const iif = (condition, a, b) => (condition === true ? a : b);
 export const coalesce = (...values) => values.find((v) => v != null) ?? null;
+export const nullif = (a, b) => (eq(a, b) === true ? null : a ?? null);
 export function among(value, ...options) {
   if (value == null) return null;
   return options.includes(value) ? true : options.some((o) => o == null) ? null : false;
 }
 const known = (values) => values.filter((v) => v != null);
-export const greatest = (...values) => (known(values).length ? Math.max(...known(values)) : null);
-export const least = (...values) => (known(values).length ? Math.min(...known(values)) : null);
+// (names are compared too: the first by the alphabet, or the last)
+const most = (values) => (typeof values[0] === "string" ? values.reduce((x, y) => (y > x ? y : x)) : Math.max(...values));
+const fewest = (values) => (typeof values[0] === "string" ? values.reduce((x, y) => (y < x ? y : x)) : Math.min(...values));
+export const greatest = (...values) => (known(values).length ? told(most(known(values))) : null);
+export const least = (...values) => (known(values).length ? told(fewest(known(values))) : null);
 
 export const list = (...values) => values;
 export const len = one((a) => a.length);
@@ -68,8 +74,8 @@ export const at = both((a, i) => (i < 0 ? a[a.length + i] : a[i - 1]) ?? null);
 export const list_transform = (a, f) => (a == null ? null : a.map((v) => f(v)));
 export const list_filter = (a, f) => (a == null ? null : a.filter((v) => f(v) === true));
 export const list_sum = one((a) => (known(a).length ? known(a).reduce((x, y) => x + y) : null));
-export const list_max = one((a) => (known(a).length ? Math.max(...known(a)) : null));
-export const list_min = one((a) => (known(a).length ? Math.min(...known(a)) : null));
+export const list_max = one((a) => (known(a).length ? most(known(a)) : null));
+export const list_min = one((a) => (known(a).length ? fewest(known(a)) : null));
 export const list_bool_or = one((a) => (known(a).length ? known(a).includes(true) : null));
 export const list_bool_and = one((a) => (known(a).length ? !known(a).includes(false) : null));
 export const list_append = (a, v) => [...(a ?? []), v ?? null];

@@ -17,7 +17,7 @@ export function frugal({ dtype_id, ...open }, below, held) {
 }
 
 // `asked` is what the row answers; `runs` says whether a row runs on the card; `to` makes the address of the same question with other values.
-export function ways({ own, row, asked, bytes, runs, to, card }) {
+export function ways({ own, row, asked, bytes, runs, to, card, gpu, inFormat = (id) => `in ${a.formatName(id)}` }) {
   const found = [], held = (wanted) => { const other = r.ask(own, wanted); return r.holds(other, bytes) && runs(other) ? other : null; };
   const way = (values, text, ...more) => found.push([a.h("a", { href: `?${to(values)}` }, text), ...more]);
   const plain = { model_id: asked.model_id, phase_id: row.phase_id, context_tokens: row.context_tokens, sequences: row.sequences, ...(row.objective_id && { objective_id: row.objective_id }) };
@@ -28,7 +28,7 @@ export function ways({ own, row, asked, bytes, runs, to, card }) {
     if (packed) way({ dtype_id: packed.dtype_id, engine_id: "", attention: "", kv_dtype_id: "" }, `In ${a.formatName(packed.dtype_id)}`, ` (llama.cpp, Ollama): ${each(packed)}.`);
     else if (row.gpu_count === 1 && row.engine_id !== "llama.cpp") { // there the answer itself says it
       const least = PACKED.slice(0, -1).reverse().map((dtype_id) => r.ask(own, { ...plain, dtype_id })).find((other) => other?.total_bytes != null && runs(other));
-      const beside = least && row.dtype_id !== least.dtype_id ? r.splitSaid(r.split(own, least, bytes), a.formatName(least.dtype_id)) : null;
+      const beside = least && row.dtype_id !== least.dtype_id ? r.splitSaid(r.split(own, least, bytes, gpu), a.formatName(least.dtype_id)) : null;
       if (beside) found.push(beside);
     }
   } else {
@@ -45,10 +45,11 @@ export function ways({ own, row, asked, bytes, runs, to, card }) {
     }
   }
   const far = r.longest(own, asked, bytes).at;
-  if (far && far < row.context_tokens) way({ context_tokens: far }, `${far.toLocaleString("en")} tokens`, ` in ${a.formatName(row.dtype_id)} are the most that fit.`);
+  if (far && far < row.context_tokens) way({ context_tokens: far }, `${far.toLocaleString("en")} tokens`, ` ${inFormat(row.dtype_id)} are the most that fit.`);
   const few = row.sequences > 1 ? r.most(own, asked, bytes).at : 0;
   if (few && few < row.sequences) way({ sequences: few }, `${few.toLocaleString("en")} ${row.unit ?? (row.phase_id === "inference" ? "user" : "sequence")}${few === 1 ? "" : "s"} at once`, few === 1 ? " is what fits." : " are the most that fit.");
-  const many = r.fewest(own, asked, bytes, row.gpu_count);
-  if (many && runs(many)) way({ gpu_count: many.gpu_count }, `${many.gpu_count.toLocaleString("en")} × ${card}`, `, shared by ${r.SHARED[many.sharding] ?? many.sharding ?? "all of them"}: ${each(many)}.`);
+  const many = gpu && a.isComputer(gpu) ? null : r.fewest(own, asked, bytes, row.gpu_count);
+  // (with the context that is counted here: some programs take more of it by themselves on more cards)
+  if (many && runs(many)) way({ gpu_count: many.gpu_count, ...(asked.program && row.context_tokens && { context_tokens: row.context_tokens }) }, `${many.gpu_count.toLocaleString("en")} × ${card}`, `, shared by ${r.SHARED[many.sharding] ?? many.sharding ?? "all of them"}: ${each(many)}.`);
   return found;
 }

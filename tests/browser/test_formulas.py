@@ -11,12 +11,14 @@ import pytest
 from pipeline.book.scenario import TYPES
 from pipeline.render.data import calculator
 from pipeline.render.data.mirror import ENTRY, Mirror, Untranslatable
+from tests.browser.reckoned import reckoned
 
 pytestmark = pytest.mark.browser
 ASSETS = Path(__file__).parents[2] / "site" / "assets"
 EACH = 50
+LOADED = "Qwen/Qwen3-8B"
 PARTS = ("weights", "kv_cache", "kv_padding", "state", "activations", "gradients", "optimizer", "adapters", "overhead")
-OUT = (*(f"{part}_bytes" for part in PARTS), "total_bytes", "error_band", "peak_moment", "unknown_reason")
+OUT = (*(f"{part}_bytes" for part in PARTS), "total_bytes", "error_band", "peak_moment", "unknown_reason", "holds_for")
 # The scenario as it was understood, defaults filled in: what both sides must agree on before any number.
 ASKED = ("model_id", *(name for name in TYPES if name != "model_id"))
 
@@ -210,6 +212,65 @@ def test_the_mirror_says_what_the_sql_says(book, browser, count):
         "full-finetune",
         "pretrain",
     }
+
+
+def test_words_of_sql_compare_names_and_tell_no_figure_that_is_none(browser):
+    page = browser.new_page()
+    text = {"/sql_words.js": (ASSETS / "sql_words.js").read_text(), "/": ""}
+    page.route(
+        "http://words.test/**",
+        lambda route: route.fulfill(
+            body=text[route.request.url.removeprefix("http://words.test")],
+            content_type="text/javascript" if route.request.url.endswith("js") else "text/html",
+        ),
+    )
+    page.goto("http://words.test/")
+    found = page.evaluate(
+        """async () => {
+            const q = await import("/sql_words.js"), no = q.div(0, 0);
+            return [q.list_max([null, "a/b", "a/c"]), q.list_min(["a/b", "a/c"]), q.greatest("x", null), q.list_max([3, 10, null]),
+                no, q.add(1, NaN), q.concat("loading ", q.mul(Infinity, 0)), q.round(NaN)];
+        }"""
+    )
+    page.close()
+    assert found == ["a/c", "a/b", "x", 10, None, None, None, None]
+
+
+def test_what_unsloth_loads_is_told_by_its_name(book, browser):
+    """Of the repository that its table of names has for a model; a page once told a number that is none."""
+    with reckoned(book, browser, [LOADED]) as ask:
+        asked = {"model_id": LOADED, "phase_id": "qlora", "program": "unsloth"}
+        told = ask("return r.ask(own, more[0]).holds_for", LOADED, asked)
+    columns = ", ".join(f"{name} := '{value}'" for name, value in asked.items() if name != "model_id")
+    (expected,) = book.execute(f"SELECT holds_for FROM footprint_of('{LOADED}', {columns})").fetchone()
+    assert ", loading unsloth/" in told and told == expected
+
+
+def test_the_context_that_a_program_takes_follows_the_cards(book, browser):
+    """Ollama's by itself: 4,096 tokens below 23 GiB of all cards together, 32,768 below 47, then 262,144; up to 0.15.4 4,096 everywhere."""
+    with reckoned(book, browser, [LOADED]) as ask:
+        asked = [
+            [program, version, gib] for program, version in (("ollama", ""), ("vllm", "")) for gib in (22.9, 23, 46, 47)
+        ]
+        asked += [["ollama", "0.31", 80], ["ollama", "0.20", 80]]
+        told = ask(
+            "return more[0].map(([p, v, gib]) => r.ownContext(p, v, gib * 2 ** 30)?.taken ?? null)", LOADED, asked
+        )
+    assert told == [4096, 32768, 32768, 262144, *[None] * 4, 262144, None]
+
+
+def test_no_layers_lie_beside_a_chip_whose_memory_is_the_computers(book, browser):
+    query = f"SELECT gpu_layers > 0, unknown_reason FROM layers_that_fit($1, '{LOADED}', dtype_id := 'gguf-q8_0', context_tokens := 8192)"
+    with reckoned(book, browser, [LOADED]) as ask:
+        told = ask(
+            "return more[0].map((segment) => almanac.many(2, { segment, short: 'X' }))",
+            LOADED,
+            ["consumer", "datacenter", "unified", "embedded"],
+        )
+    assert told == ["2 × X", "2 × X", "2 × X (2 computers)", "2 × X (2 computers)"]
+    reason = "its memory is the computer's, and there is no other to share a model with"
+    assert book.execute(query, ["m1-8gb"]).fetchone() == (None, reason)
+    assert book.execute(query, ["rtx-4060-ti-8gb"]).fetchone() == (True, None)
 
 
 def test_an_unknown_word_is_refused(book):

@@ -86,6 +86,43 @@ def test_the_calculator_says_what_is_unknown(open_page):
     expect(page.locator("#calc .answer")).to_contain_text("GiB")
 
 
+def test_several_of_a_chip_with_one_memory_are_computers_and_are_not_offered(open_page):
+    asked = "calculator/?model=acme/Alpha-7B-Instruct&dtype_id=gguf-q8_0&context_tokens={}&gpu={}"
+    page = open_page(asked.format(160_000, "rtx-4090"))
+    assert "× RTX 4090" in page.locator('[data-part="ways"]').inner_text()
+    page = open_page(asked.format(2_000_000, "m4-max-128gb"))
+    assert "does not fit on M4 Max 128GB" in page.locator("#calc .answer").inner_text()
+    ways = page.locator('[data-part="ways"]')
+    assert "tokens in Q8_0 are the most that fit" in ways.inner_text() and "×" not in ways.inner_text()
+    page.get_by_label("I want to know").select_option("cards")
+    expect(page.locator("#calc .answer")).to_contain_text("3 × M4 Max 128GB (3 computers)")
+
+
+def test_the_calculator_opens_in_a_format_that_the_card_runs(open_page, visits, site_url):
+    """As before Ampere, where bf16 does not run in PyTorch; who chose it is told so."""
+
+    def refuse(route):
+        response = route.fetch()
+        support, key = response.json(), "transformers bf16 inference flash"
+        support["runs"][key] = "1" * len(support["runs"][key])  # the first of its reasons, on every card
+        route.fulfill(response=response, json=support)
+
+    context, _stays = visits(site_url, {})
+    context.route("**/data/support.json*", refuse)
+    try:
+        page = open_page("calculator/?model=acme/Alpha-7B-Instruct&gpu=rtx-4090")
+    finally:
+        context.unroute("**/data/support.json*")
+    answer, dtype = page.locator("#calc .answer"), page.locator("select[name=dtype_id]")
+    assert dtype.input_value() == "fp16" and "fits on RTX 4090" in answer.inner_text()
+    dtype.select_option("bf16")
+    expect(answer).to_contain_text("RTX 4090: ")
+    assert "fits on" not in answer.inner_text()
+    page.locator("#calc").get_by_label("Model", exact=True).fill("")
+    page.locator("#calc").get_by_label("Model", exact=True).press("Tab")
+    expect(answer).to_have_text("No answer. Type the name of a model.")
+
+
 @pytest.mark.full
 def test_cards_are_compared_and_shared(open_page, site_url):
     page = open_page("compare/?gpus=rtx-4090,l40s")

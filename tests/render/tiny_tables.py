@@ -46,6 +46,7 @@ SQL, RULES = (
             "scenario/versions.sql",
             "activations/training/balance.sql",
             "ask/objective.sql",
+            "ask/own_context_of.sql",
             "plans/drafts.sql",
             "pipelines/pipelines.sql",
             "pipelines/training.sql",

@@ -98,6 +98,8 @@ SCALARS = (
     "counted_range",
     "version_number",
     "version_told",
+    # the context that a program takes by itself, which for some depends on the cards
+    "context_of_cards",
 )
 # which rules of these ask beside what the formulas do
 ASKED_BESIDE = (

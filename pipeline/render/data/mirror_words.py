@@ -53,6 +53,7 @@ FUNCTIONS = {
             "string_split",
             "struct_insert",
             "printf",
+            "nullif",
         ]
     },
     "list_value": "list",

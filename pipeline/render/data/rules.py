@@ -48,6 +48,7 @@ NAMES = (
     "share_needed",
     "apart_bytes",
     "system_bytes",
+    "is_computer",
     "decode_reason",
     "decode_most",
 )

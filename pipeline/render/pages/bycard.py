@@ -16,6 +16,7 @@ from markupsafe import Markup
 from pipeline.book.commands import GGUF_OF
 from pipeline.render import words
 from pipeline.render.data.book import Book, Scenario
+from pipeline.render.data.rules import in_python
 from pipeline.render.data.support import Support
 from pipeline.render.pages.answer import WHOLE
 from pipeline.render.pages.reach import capacities
@@ -25,6 +26,9 @@ QUALITY = (
     ("bf16", "transformers"),
     ("bf16", "mlx-lm"),
     ("bf16", "vllm"),
+    # (before Ampere, where bf16 does not run)
+    ("fp16", "transformers"),
+    ("fp16", "vllm"),
     ("mlx-8bit", "mlx-lm"),
     ("gguf-q8_0", "llama.cpp"),
     ("mlx-6bit", "mlx-lm"),
@@ -157,13 +161,14 @@ class ByCard:
         """The best format, the longest context in it, the most at once; the most cards otherwise."""
         best, model = self.best(number, gpu, scenarios, context), self.book.models[number]
         whole = model["max_context_tokens"]
+        several = "computers" if in_python().is_computer(gpu) else "cards"
         if best.verdict in ("fits", "shorter"):
             cells = _best(best, whole, model["stored_format"], self._beside(number, gpu["gpu_id"], best, scenarios))
         elif best.verdict == "multi-gpu":
             how = "as published" if best.dtype_id == "stored" else f"in {words.format_name(best.dtype_id)}"
-            cells = Markup('<td colspan="3" class="v-multi-gpu">{} cards, {}</td>').format(best.gpu_count, how)
+            cells = Markup('<td colspan="3" class="v-multi-gpu">{} {}, {}</td>').format(best.gpu_count, several, how)
         elif best.verdict == "no":
-            cells = Markup('<td colspan="3" class="v-no">no, not on {} cards</td>').format(self.most)
+            cells = Markup('<td colspan="3" class="v-no">no, not on {} {}</td>').format(self.most, several)
         else:
             cells = Markup('<td colspan="3" class="v-unknown">not known to run here</td>')
         return cells + Markup("").join(self._trained(number, gpu["gpu_id"], *key, whole) for key in trained)

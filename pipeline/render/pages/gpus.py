@@ -12,6 +12,7 @@ from pipeline.render import words
 from pipeline.render.data import cards, works
 from pipeline.render.data.book import BAND_UNIT, BANDS, UNKNOWN_KIB, Book, Scenario
 from pipeline.render.data.cpu_split import Split, Splits
+from pipeline.render.data.rules import in_python
 from pipeline.render.data.speeds import Speeds
 from pipeline.render.environment import environment
 from pipeline.render.pages import reach
@@ -98,7 +99,8 @@ class GpuPages:
         """How far the card goes with a model, as a cell."""
         row = self.book.models[model]
         found = self.longest[far].get(row["model_id"], {}).get(gpu["gpu_id"])
-        if found == 0 and (split := self.splits[far].best(row["model_id"], gpu["capacity_bytes"])):
+        has_host = found == 0 and not in_python().is_computer(gpu)  # memory beside its own
+        if has_host and (split := self.splits[far].best(row["model_id"], gpu["capacity_bytes"])):
             return _shared(split)
         return words.limit_cell(found, None, row["max_context_tokens"])
 

@@ -59,6 +59,7 @@ reasoned AS (
             THEN 'sharing with the CPU is worked out for llama.cpp and Transformers'
         WHEN whole.engine_id = 'transformers' AND whole.dtype_id NOT IN ('fp32', 'bf16', 'fp16')
             THEN 'bitsandbytes runs its layers on the GPU only'
+        WHEN is_computer(gpu) THEN 'its memory is the computer''s, and there is no other to share a model with'
         WHEN NOT coalesce(whole.has_layers_apart, false)
             THEN 'the layers of this model are not told apart yet'
     END AS reason

@@ -9,6 +9,9 @@
 -- Pages and the calculator ask this, translated (pipeline/render/data/rules.py); the tables are published for Linux.
 -- Not covered: a display of its own on a card of servers; WSL; what a driver's fallback to the host's memory lends.
 
+-- A chip whose memory is the computer's: there is no other to share a model with, and several are as many computers.
+CREATE OR REPLACE MACRO is_computer(card) AS coalesce(card.segment IN ('unified', 'embedded'), false);
+
 CREATE OR REPLACE MACRO system_bytes(card, system, constants) AS CASE
     WHEN system = 'linux' OR NOT card.segment IN ('consumer', 'workstation') THEN card.capacity_bytes
     WHEN system = 'windows' AND constants.wddm_share * card.memory_gib_nominal * 1024 * 1048576 >= card.capacity_bytes

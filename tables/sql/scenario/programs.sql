@@ -11,7 +11,8 @@
 -- no verdict (program_card_reason, capacity/support.sql).
 --
 -- Of a program that takes its context by the memory of the cards (program_context) nobody says here which they are: it
--- gets what the smallest take, and holds_for says from where on it would take more (own_context_of says how much).
+-- gets what the smallest take, and holds_for says from where on it would take more (own_context_of says how much, and
+-- the calculator, which knows the card, asks context_of_cards of the same steps).
 --
 -- Units: none. Source: the tables program, program_class and program_context. Not covered: what a program is told in
 -- files of its own; classes of which no line says anything.
@@ -35,6 +36,11 @@ SELECT one.* EXCLUDE (phase_ids, other_names),
         WHERE words.program_id = one.program_id AND one.phase_id = 'inference'
             AND version_number(one.min_version) >= words.from_number
             AND version_after(one.max_version) <= words.below_number) AS context_words,
+    (SELECT list({'least_gib': step.least_gib, 'context_tokens': step.context_tokens} ORDER BY step.least_gib)
+        FROM program_context AS step
+        WHERE step.program_id = one.program_id AND one.phase_id = 'inference'
+            AND version_number(one.min_version) >= version_number(step.min_version)
+            AND version_after(one.max_version) <= version_after(step.max_version)) AS context_steps,
     version_number(min_version) AS from_number,
     version_after(max_version) AS below_number,
     coalesce(version_number(max_version) = coalesce(
