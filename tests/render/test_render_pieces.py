@@ -18,6 +18,7 @@ from pipeline.render import paths, words
 from pipeline.render.data import badges, relatives, shapes
 from pipeline.render.data import tables as tables_module
 from pipeline.render.data.support import Refusal
+from pipeline.render.data.window import Window
 from pipeline.render.draw import plot, preview
 from pipeline.render.pages import answer, errors, model_file, pipelines, redirects
 from pipeline.render.pages.gpus import COLUMNS, FAR, GpuPages
@@ -305,7 +306,7 @@ def _columns(html: str) -> list[str]:
 
 def test_a_card_s_page_has_the_columns_that_it_runs_and_answers_in_one_of_them(pages, monkeypatch):
     card = next(g for g in pages.book.gpus if g["gpu_id"] == "rtx-3060-12gb")
-    told = GpuPages(pages.book, pages)
+    told = GpuPages(pages.book, pages, Window(pages.book, pages.paths))
     html = told.render(card)
     assert _columns(html) == [
         "bf16",
@@ -335,9 +336,9 @@ def test_a_card_s_page_has_the_columns_that_it_runs_and_answers_in_one_of_them(p
         "refusal",
         lambda s, dtype, gpu: no if not (dtype or "").startswith("gguf-") else runs(s, dtype, gpu),
     )
-    assert _columns(GpuPages(pages.book, pages).render(card)) == ["Q8_0", "Q4_K_M", "Longest context", "Tokens/s"]
+    assert _columns(GpuPages(pages.book, pages, Window(pages.book, pages.paths)).render(card)) == ["Q8_0", "Q4_K_M", "Longest context", "Tokens/s"]
     monkeypatch.setattr(pages.support, "refusal", lambda *_asked: no)
-    nothing = GpuPages(pages.book, pages).render(card)
+    nothing = GpuPages(pages.book, pages, Window(pages.book, pages.paths)).render(card)
     assert 'id="fits-table"' not in nothing and "Nobody says that one of these formats runs on it" in nothing
     assert "won’t run" not in nothing.partition('id="refused"')[0]
 

@@ -13,6 +13,7 @@ from pipeline.render.data import cards, works
 from pipeline.render.data.book import BAND_UNIT, BANDS, UNKNOWN_KIB, Book, Scenario
 from pipeline.render.data.cpu_split import Split, Splits
 from pipeline.render.data.speeds import Speeds
+from pipeline.render.data.window import Window
 from pipeline.render.environment import environment
 from pipeline.render.pages import reach
 from pipeline.render.pages.models import ModelPages
@@ -43,8 +44,9 @@ WHOLE = "bf16"  # said beside it: what most models are published in
 
 
 class GpuPages:
-    def __init__(self, book: Book, pages: ModelPages) -> None:
+    def __init__(self, book: Book, pages: ModelPages, window: Window) -> None:
         self.book, self.pages = book, pages
+        self.popular = window.popular(window.wishes[0])  # as the first screen has them
         self.page = environment(book).get_template("gpu.html")
         self.columns = [s for asked in COLUMNS if (s := self._scenario(*asked))]
         inference = book.rows(["inference"], **book.default("inference"))
@@ -110,20 +112,21 @@ class GpuPages:
         return Markup('<td class="n">{}</td>').format("–" if most is None else f"≤ {words.rate(most)}")
 
     def _answer(self, gpu: dict) -> list[dict]:
-        """What the card runs: in 4 bits, then as most models are published; how many, of how many, and the largest of those that the page
-        lists, which people know, or of all where none of these fits."""
-        told, listed = [], set(self.listed)
+        """What the card runs: in 4 bits, then as most models are published; how many, of how many, and the largest popular one by
+        the rule of the first screen, or of all where none of these fits."""
+        told = []
         whole = [s for s, _place in self._shown(gpu) if s.phase_id == "inference" and s.dtype_id == WHOLE]
         for scenario in [s for s in (self._far(gpu), *whole[:1]) if s]:
             ranked = self.ranked[scenario][0]
             fit, largest, _popular = ranked.at(gpu["capacity_bytes"] // 1024)
-            known = max((i for _need, i in ranked.rows[:fit] if i in listed), key=self._size, default=None)
+            held = {i for _need, i in ranked.rows[:fit]}
+            known = next((i for i in self.popular if i in held), None)
             told.append(
                 {
                     "format": self._name(scenario),
                     "fit": fit,
                     "known": len(ranked.rows),
-                    "is_listed": known is not None,
+                    "is_popular": known is not None,
                     "largest": None if largest is None else self.entries[largest if known is None else known],
                 }
             )
