@@ -227,12 +227,12 @@ export const formatName = (dtypeId) => (dtypeId === "stored" && article.dataset.
 export class Pipeline extends CardTable {
   constructor(page, table) {
     super(page, table, 1);
-    this.placed = [...table.tBodies[0].rows].map((row) => [row.cells[0].textContent, Float64Array.of(+row.dataset.kib, +row.dataset.band, +row.dataset.band)]);
+    this.placed = [...table.tBodies[0].rows].map((row) => [row.cells[0].textContent, Float64Array.of(+row.dataset.kib, +row.dataset.band)]);
     this.scenario = { engine: "transformers", dtypeId: table.dataset.dtype, phase: "inference" }; // what runs in PyTorch, whatever runs in it
   }
 
   rows(list) {
-    const world = { ...this.page.world, counts: [1], width: 3 };
+    const world = { ...this.page.world, counts: [1], width: 2 };
     const { figure } = this.page.state;
     return this.placed.map(([name, totals]) => a.h("tr", {}, a.h("th", { scope: "row" }, name), ...list.map((g) => {
       const verdict = a.judgeOn(world, this.scenario, "", g, totals, 0);

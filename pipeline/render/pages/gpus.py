@@ -10,7 +10,7 @@ from markupsafe import Markup
 from pipeline.book.wishes import wishes
 from pipeline.render import words
 from pipeline.render.data import cards, works
-from pipeline.render.data.book import BAND_UNIT, BANDS, UNKNOWN_KIB, Book, Scenario
+from pipeline.render.data.book import BAND_UNIT, UNKNOWN_KIB, Book, Scenario
 from pipeline.render.data.cpu_split import Split, Splits
 from pipeline.render.data.speeds import Speeds
 from pipeline.render.data.window import Window
@@ -139,7 +139,7 @@ class GpuPages:
         """For each GPU count the models by what they need: how many fit and which is the largest are then one bisection."""
         book, place = self.book, self.book.index[scenario]
         rows = [(i, book.totals(i, place)) for i in range(len(book.models))]
-        known = [(i, row) for i, row in rows if min(row[:-BANDS]) != UNKNOWN_KIB]
+        known = [(i, row) for i, row in rows if min(row[: len(book.counts)]) != UNKNOWN_KIB]
         return [
             Ranked([(_least(row, n, book.counts), i) for i, row in known], self._size)
             for n in range(1, len(self.counts) + 1)
@@ -344,8 +344,9 @@ class Ranked:
 
 def _least(row, n: int, counts: list[int]) -> float:
     """The least capacity (KiB) that one of the first `n` counts fits into with its band."""
-    bands = [row[-2] if gpus == 1 else row[-1] for gpus in counts[:n]]
-    return min(kib * (BAND_UNIT + band) / BAND_UNIT for kib, band in zip(row, bands, strict=False))
+    bands = row[len(counts) : len(counts) + n]
+    known = ((kib, band) for kib, band in zip(row, bands, strict=False) if kib != UNKNOWN_KIB)
+    return min((kib * (BAND_UNIT + band) / BAND_UNIT for kib, band in known), default=UNKNOWN_KIB)
 
 
 def _shared(split: Split) -> Markup:
