@@ -109,7 +109,7 @@ def _dense(
         .collect()
     )
     whole = pl.repeat(UNKNOWN_KIB, len(models) * step, dtype=pl.Float32, eager=True)
-    for number, gpus in enumerate(counts, 1):
+    for number in range(1, len(counts) + 1):
         # a scenario published twice, for another cache format or rank: the first is kept, so it is written last
         part = cells.filter(pl.col("c") == number).reverse()
         total = part.filter(pl.col("kib").is_not_null())
