@@ -336,7 +336,7 @@ function sentence() {
   const large = [all[0], all.find((row) => data.size[row.work] < 0.95 * data.size[all[0].work])].filter(Boolean);
   const isOne = wishNow().asked.length === 1;
   const roomy = isOne || large.some((row) => row.best === 0) ? null : all.find((row) => row.best === 0);
-  return [`${start}${many}. The largest popular ${large.length > 1 ? "ones" : "one"}: `, ...large.flatMap((row, i) => [i ? " and " : "", ...bold(row)]), ". ", ...(roomy ? ["In the best quality: ", ...bold(roomy), "."] : []),
+  return [`${start}${many}${state.find ? " of that name" : ""}. The largest popular ${large.length > 1 ? "ones" : "one"}: `, ...large.flatMap((row, i) => [i ? " and " : "", ...bold(row)]), ". ", ...(roomy ? ["In the best quality: ", ...bold(roomy), "."] : []),
     ...(data.columns[0][0] === "inference" ? [] : [" In brackets the longest sequence."]), ...unknown(), ...choices()];
 }
 const size = (n) => wished().unit.at(n, wished().side);
