@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from markupsafe import Markup, escape
@@ -96,6 +96,12 @@ def sql_text(text: str) -> str:
     parts = re.split(r"(.)", text, flags=re.S) if shown(text) != text else [text]
     quoted = [f"chr({ord(p)})" if shown(p) != p else "'" + p.replace("'", "''") + "'" for p in parts if p]
     return " || ".join(quoted) or "''"
+
+
+def either(things: Sequence) -> str:
+    """2, 4 or 8."""
+    *first, last = [str(thing) for thing in things] or [""]
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 def judge(totals, counts: list[int], capacity_kib: int) -> tuple[str | None, int | None, int | None]:

@@ -108,9 +108,12 @@ export class Matrix extends CardTable {
     const what = this.kind === "training"
       ? `Training, ${a.tokens(chosen.context)} tokens, micro-batch ${chosen.sequences}, ${a.recipe(this.page.world, chosen.optimizer, chosen.checkpointing)}.`
       : `Inference, ${a.tokens(chosen.context)} tokens, ${chosen.sequences === 1 ? "one user" : `${chosen.sequences} users`}.`;
-    return `${what} GiB on one card; then ${this.page.state.figure === "free" ? "the GiB that stay free on each" : "how full each card gets"}.`;
+    return `${what} GiB on one card; then ${this.page.state.figure === "free" ? "the GiB that stay free on each" : "how full each card gets"}. Of several cards ${either(this.page.world.counts.slice(1))} are told, not what lies between.`;
   }
 }
+
+// 2, 4 or 8
+const either = (numbers) => [numbers.slice(0, -1).join(", "), ...numbers.slice(-1)].filter((text) => text !== "").join(" or ");
 
 // The calculator with a scenario of the tables, on one card.
 function calculation(s, gpu) {

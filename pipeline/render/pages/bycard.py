@@ -103,7 +103,14 @@ class ByCard:
             for gpu in self.book.common
         ]
         asked = " ".join(f"{dtype}/{engine}" for dtype, engine in formats)
-        return {"rows": rows, "formats": asked, "most": self.most, "trained": not is_packed}
+        return {
+            "rows": rows,
+            "formats": asked,
+            "programs": words.either(list(dict.fromkeys(self.names[engine] for _dtype, engine in formats))),
+            "most": self.most,
+            "trained": not is_packed,
+            "counts": words.either(self.book.published_counts(["inference"])[1:]),
+        }
 
     def best(self, number: int, gpu: dict, scenarios: list[Scenario], context: int) -> Best:
         """The best format that holds the context on a card, else the one that goes farthest, else the fewest cards."""

@@ -52,6 +52,7 @@ class Front:
                 ensure_ascii=False,
             ),
             "formats": [words.format_name(dtype) for _phase, dtype, _engine in wish.columns],
+            "is_llama": all(engine == "llama.cpp" for _phase, _dtype, engine in wish.columns),
             "rows": rows[:ROWS],
             "said": self._sentence(rows),
             "of": sum(wish.means(self.book.models[i]) for i in self.window.of_file[wish.file]["works"]),
