@@ -236,7 +236,7 @@ def test_the_whole_name_of_a_model_finds_it_and_what_holds_it_in_one_run(open_pa
             });
         }"""
     )
-    assert found == [[[1, 2], [1]], [[1, 2], [1]], [[1], [1]], [[0, 1, 2, 3], []], [[4, 5], []]]
+    assert found == [[[1, 2], [1]], [[1, 2], [1]], [[1], [1]], [[0, 1, 2], []], [[4, 5], []]]
 
 
 def test_a_card_behind_a_models_name_is_offered_with_it(open_page):
