@@ -352,6 +352,7 @@ function sentence() {
   }
   if (isPlaced()) return placed(start, rows);
   const bold = (row) => [a.h("b", {}, leaf(row.work)), ` in ${formatOf(row.best)} (${reach(row.cells[row.best], row.work)})`];
+  if (state.find && rows.length === 1) return [`${start}${many} of that name: `, ...bold(rows[0]), ".", ...(data.columns[0][0] === "inference" ? [] : [" In brackets the longest sequence."]), ...unknown(), ...choices()];
   const popular = rows.filter((row) => row.work < POPULAR).sort(LARGE);
   const all = popular.length ? popular : [...rows].sort(LARGE);
   const large = [all[0], all.find((row) => data.size[row.work] < 0.95 * data.size[all[0].work])].filter(Boolean);

@@ -21,6 +21,7 @@ from pipeline.render.data.support import Refusal
 from pipeline.render.data.window import Window
 from pipeline.render.draw import plot, preview
 from pipeline.render.pages import answer, errors, model_file, pipelines, redirects
+from pipeline.render.pages.front import Front
 from pipeline.render.pages.gpus import COLUMNS, FAR, GpuPages
 from pipeline.render.pages.models import ModelPages
 from pipeline.render.pages.rules import Rules
@@ -329,6 +330,10 @@ def test_a_card_s_page_has_the_columns_that_it_runs_and_answers_in_one_of_them(p
         r"Runs 2 of 4 models in Q4_K_M at 8k tokens for one user \(copies and quantisations counted too\), of the popular ones up to  ?Alpha-7B-Instruct",
         answer,
     ), answer
+    largest, said = told._largest(card), str(Front(pages.book, pages).values()["said"])
+    assert f"<b>{largest['entry']['leaf_name']}</b> in {largest['format']} (" in said, (
+        said
+    )  # as the first screen has it
     assert "list price <b>$329</b>" in html and html.index('id="fits"') < html.index('id="gives"')
     no = Refusal(True, "no kernels")
     runs = pages.support.refusal

@@ -7,6 +7,7 @@ from collections import Counter
 
 from markupsafe import Markup
 
+from pipeline.book.commands import GGUF_OF
 from pipeline.book.wishes import wishes
 from pipeline.render import words
 from pipeline.render.data import cards, works
@@ -46,7 +47,8 @@ WHOLE = "bf16"  # said beside it: what most models are published in
 class GpuPages:
     def __init__(self, book: Book, pages: ModelPages, window: Window) -> None:
         self.book, self.pages = book, pages
-        self.popular = window.popular(window.wishes[0])  # as the first screen has them
+        self.wish = window.wishes[0]
+        self.popular = window.popular(self.wish)  # as the first screen has them
         self.page = environment(book).get_template("gpu.html")
         self.columns = [s for asked in COLUMNS if (s := self._scenario(*asked))]
         inference = book.rows(["inference"], **book.default("inference"))
@@ -132,6 +134,18 @@ class GpuPages:
             )
         return told
 
+    def _largest(self, gpu: dict) -> dict | None:
+        """The largest popular model in any format of the first screen, and the best one that holds it: what that screen says of the card."""
+        columns = [s for column in self.wish.columns if (s := self._scenario(*column)) and self._runs(s, gpu)]
+        for i in self.popular:
+            native = GGUF_OF.get(self.book.models[i]["stored_format"])
+            own = native and self._scenario("inference", native)
+            for scenario in [own] if own and own.engine_id == "llama.cpp" else columns:
+                row = self.book.totals(i, self.book.index[scenario])
+                if _least(row, 1, self.book.counts) <= gpu["capacity_bytes"] // 1024 and self._runs(scenario, gpu):
+                    return {"entry": self.entries[i], "format": self._name(scenario)}
+        return None
+
     def _known(self, model: int) -> bool:
         return any(self.book.is_known(model, s) for s in self.columns)
 
@@ -201,6 +215,7 @@ class GpuPages:
             root="../../",
             steps=_steps(gpu),
             answer=self._answer(gpu),
+            largest=self._largest(gpu),
             windows=self.under_windows(gpu),
             windows_answer=self._answer(self.under_windows(gpu) or gpu),
             has_desktop=cards.under(self.book, "desktop", gpu) is None,
