@@ -115,7 +115,8 @@ class ByCard:
     def _programs(self, number: int, formats: list[tuple[str, str]]) -> str:
         """Which programs the table counts: of each format its own."""
         own = {d["dtype_id"]: d["engine_id"] for d in self.book["dtype"]}
-        stored, found = self.book.models[number]["stored_format"], {}
+        stored = self.book.models[number]["stored_format"]
+        found: dict[str, list] = {}
         for dtype, engine in formats:
             if own.get(dtype) == engine or all(d != dtype or e == engine for d, e in formats):
                 found.setdefault(self.names[engine], []).append(words.format_name(dtype, stored))
