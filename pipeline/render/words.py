@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from markupsafe import Markup, escape
@@ -98,9 +98,15 @@ def sql_text(text: str) -> str:
     return " || ".join(quoted) or "''"
 
 
+def either(things: Sequence) -> str:
+    """2, 4 or 8."""
+    *first, last = [str(thing) for thing in things] or [""]
+    return f"{', '.join(first)} or {last}" if first else last
+
+
 def judge(totals, counts: list[int], capacity_kib: int) -> tuple[str | None, int | None, int | None]:
     """Verdict, fewest GPUs, and KiB on each of them, by tables/sql/capacity/verdict.sql. `totals` is a row of the book's array: one per
-    count, then two bands."""
+    count, then the band of each."""
     return _judged(tuple(totals), tuple(counts), capacity_kib)
 
 
@@ -111,9 +117,9 @@ def _judged(totals: tuple, counts: tuple, capacity_kib: int) -> tuple[str | None
         {
             "gpu_count": gpus,
             "total": kib,
-            "need": rules.needed(kib, (totals[-2] if gpus == 1 else totals[-1]) / BAND_UNIT),
+            "need": rules.needed(kib, band / BAND_UNIT),
         }
-        for gpus, kib in zip(counts, totals, strict=False)
+        for gpus, kib, band in zip(counts, totals, totals[len(counts) :], strict=False)
         if kib != UNKNOWN_KIB
     ]
     chosen = rules.chosen(rows, capacity_kib)

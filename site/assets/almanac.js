@@ -36,12 +36,12 @@ export function rowsOf({ model: { model_id, anatomy_note } }, rows) {
   return { ...Object.fromEntries(named), model: [{ model_id, anatomy_note }], model_name: [{ name: model_id.toLowerCase(), model_id }] };
 }
 
-// `totals` holds, from `at`, KiB per GPU for each count, then the error bands in ten-thousandths: one GPU, several.
+// `totals` holds, from `at`, KiB per GPU for each count, then the error band of each in ten-thousandths.
 export function judge(totals, at, counts, capacity) {
   const n = counts.length, rows = [];
   for (let i = 0; i < n; i++) {
     const total = totals[at + i], gpu_count = counts[i];
-    if (total !== UNKNOWN) rows.push({ gpu_count, total, need: needed(total, totals[at + n + (gpu_count > 1)] / 10000) });
+    if (total !== UNKNOWN) rows.push({ gpu_count, total, need: needed(total, totals[at + n + i] / 10000) });
   }
   if (!rows.length) return { verdict: "unknown" };
   const row = rules.chosen(rows, capacity), verdict = rules.verdict_of(rows, row, capacity);
@@ -105,7 +105,7 @@ export function verdictTold(world, s, held, gpu, totals, at, hasWindows) {
     const least = Math.min(...totals.subarray(at, at + world.counts.length));
     return `${gives}; at least ${gib(least)} GiB are needed on each, on as many cards as were worked out`;
   }
-  const band = totals[at + world.counts.length + (gpus > 1)] / 100;
+  const band = totals[at + world.counts.length + world.counts.indexOf(gpus)] / 100;
   return `${gives}; ${gib(kib)} GiB are needed${gpus > 1 ? ` on each of ${gpus}` : ""}, ± ${+band.toFixed(1)} %; ${gib(gpu.capacity - kib)} GiB stay free${settingNeeded(world, s.engine, kib, rules.needed(kib, band / 100), gpu.capacity, s.sequences, shareOf(world, gpu, gpus), null, hasWindows ? 2 : 1)}`;
 }
 
@@ -307,7 +307,7 @@ export async function world() {
     ({ phase, dtypeId, dtype, engine, context, sequences, optimizer, checkpointing, index }));
   // contexts that only a few models have are offered on their pages
   for (const s of w.scenarios) s.common = w.contexts[s.phase === "inference" ? "inference" : "training"].includes(s.context);
-  w.width = w.counts.length + 2;
+  w.width = 2 * w.counts.length;
   // a slice holds a format of a phase on an engine: where in it the scenarios stand, one after the other
   const lengths = new Map();
   for (const s of w.scenarios.filter((each) => each.common)) {

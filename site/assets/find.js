@@ -7,11 +7,12 @@ const word = (c) => digit(c) || c.toLowerCase() !== c.toUpperCase() || /\p{L}|\p
 const upper = (c) => c !== c.toLowerCase();
 
 export function fold(name) {
-  let bare = "", run = "", before = "", gap = true;
+  let bare = "", run = "", before = "", gap = true, leaf = 0; // where the name behind its owner begins
   const edges = []; // 1 where a word begins or ends
   for (let i = 0; i < name.length; i++) {
     const c = name[i], next = name[i + 1] ?? "";
     if (!word(c)) {
+      if (c === "/") leaf = bare.length;
       if ((c === "." || c === "_") && !gap && digit(before) && digit(next)) {
         bare += ".";
         edges.push(0);
@@ -35,8 +36,10 @@ export function fold(name) {
     [before, gap] = [c, false];
   }
   edges.push(1);
-  return { bare, edges };
+  return { bare, edges, leaf };
 }
+// Whether a name is all of what was typed, with its owner or without.
+export const isWhole = ({ bare, leaf }, typed) => bare === typed || bare.slice(leaf) === typed;
 
 // How a word is found in a name: whole, as the beginning of a word, inside of one, or not.
 export const [WHOLE, COUNT, START, INSIDE, MISSED] = [0, 0.4, 1, 2, 9]; // COUNT: the number of a size, "8" of "8b"
@@ -124,9 +127,14 @@ export function found(name, part) {
 }
 
 // Which of many names a query finds, as a test by place: every word must be there. Where any name has a size whole, its beginning
-// is not enough; a word found inside of others counts only where no name has it better.
+// is not enough; a word found inside of others counts only where no name has it better. Where what is typed is the whole name of one, names
+// that hold its words in one run are found, and no others. `isWhole` of the test says which those of just that name are.
 export function filter(names, text, said) {
-  const parts = words(text, said);
+  const parts = words(text, said), typed = fold(text).bare;
+  if (parts.length > 1 || /\d/.test(typed)) { // one word is a part of many names
+    const whole = names.map((name) => isWhole(name, typed));
+    if (whole.includes(true)) return Object.assign((i) => whole[i] || quality(names[i], typed) === WHOLE, { isWhole: (i) => whole[i] });
+  }
   const kept = parts.map((part) => limit(part, names.map((name) => found(name, part))));
   return (i) => kept.every((qualities) => qualities[i] !== MISSED);
 }
@@ -206,6 +214,30 @@ export class Finder {
   }
 
   search(text) {
+    const found = this.searched(text), first = [...this.compared(text), ...this.byOthers(text)];
+    return [...first, ...found.filter(({ path }) => !first.some((entry) => entry.path === path))];
+  }
+
+  // Two cards against each other: the page that lays them side by side.
+  compared(text) {
+    const cards = text.split(/\s+(?:vs\.?|versus)\s+/i).map((name) => cardOf(words(name, this.said), this.cards));
+    if (cards.length < 2 || cards.includes(null) || new Set(cards).size < cards.length) return [];
+    const names = cards.map((card) => card.title);
+    return [{ path: `compare/?gpus=${cards.map((card) => card.id).join(",")}`, title: `Compare ${names.join(" and ")}`, note: "side by side" }];
+  }
+
+  // The id of a packed copy that is not listed: the model of that name by whoever made it, or packed by others.
+  byOthers(text) {
+    const [, name] = /^\s*[^\s/]+\/([^\s/]+)\s*$/.exec(text) ?? [], typed = fold(text).bare;
+    if (!name || this.entries.some((entry) => entry.kind && entry.name.bare === typed)) return [];
+    for (const leaf of [name.replace(/[-_.]GGUF$/i, ""), name]) {
+      const [found] = this.searched(leaf);
+      if (found?.kind && found.plain === fold(leaf).bare) return [found];
+    }
+    return [];
+  }
+
+  searched(text) {
     const parts = words(text, this.said);
     if (!parts.length) return [];
     // what of the query an entry has, as one name

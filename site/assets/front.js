@@ -217,6 +217,7 @@ function rowOf(row) {
 }
 const isTrained = () => current.data.columns[0][0] !== "inference";
 const isRun = () => current.data.columns[0][0] === "inference" && !isMade();
+const isLlama = () => current.data.columns.slice(0, current.data.main).every(([, , engine]) => engine === "llama.cpp");
 const hasSpeed = () => current.data.hasSpeed === true;
 function speedOf({ work, best }, line) {
   if (!hasSpeed()) return [];
@@ -252,7 +253,7 @@ function missOf({ work, cells, deciding }) {
     const ways = [];
     const joined = hasMore() && current.several && current.fewest(wishNow(), work, gpu, wanted());
     if (longest > 0) ways.push(a.h("span", {}, a.h("b", {}, wished().unit.makes(longest, wished().side)), joined ? "" : "."));
-    if (joined) ways.push(a.h("b", {}, `${ways.length ? "or on" : "Fits on"} ${joined.count} × ${gpu.short}`), ` in ${formatOf(joined.best)}.`);
+    if (joined) ways.push(onSeveral(work, deciding, joined, ways.length ? "or on" : "Fits on"));
     if (isTrained()) ways.push(byTrainer(work, last, !joined && hasMore() && current.several));
     if (current.data.columns[last][2] === "llama.cpp" && hasMore()) ways.push(besideCpu(work, deciding));
     words.push(...ways.flatMap((way) => [" ", way]));
@@ -260,6 +261,20 @@ function missOf({ work, cells, deciding }) {
     else if (isTrained()) words.push(" ", calculation(work, last, { ask: "card" }, "Which card holds it? ›"));
   }
   return a.h("tr", { role: "row", class: "miss" }, a.h("th", { scope: "row", role: "rowheader" }, link(work, leaf(work)), a.h("small", {}, facts)), a.h("td", { role: "cell", class: "why", colSpan: data.main + 2 + hasSpeed() }, ...words));
+}
+
+// How many of the card hold it: of the published numbers, and where fewer between them do, that many, worked out where the row is in sight.
+function onSeveral(work, deciding, { count: published, best }, word) {
+  const place = a.h("span", {}), { data } = current, gpu = gpuNow(), context_tokens = wanted();
+  const say = (n, format) => place.replaceChildren(a.h("b", {}, `${word} ${n} × ${gpu.short}`), ` in ${format}.`);
+  say(published, formatOf(best));
+  if (isRun() && published > 2) seen(place, async () => {
+    const r = await import(`./reckon.js${search}`), own = await r.ofModel(data.paths[work] ?? data.id[work]);
+    const formats = deciding.filter((c) => !current.cells(work, gpu, 1)[c]?.refusal).map((c) => ({ dtypeId: data.columns[c][1], engine: data.columns[c][2] }));
+    const found = r.fewestOf(own, formats, { model_id: data.id[work], phase_id: "inference", context_tokens, sequences: 1 }, gpu.bytes, published - 1);
+    if (found && data === current.data) say(found.count, a.formatName(found.dtypeId));
+  });
+  return place;
 }
 
 // How much of it goes to the card and what the computer's memory holds of the rest: worked out where the row is in sight.
@@ -303,15 +318,21 @@ function calculation(work, c, asked = {}, words = "Calculate it ›") {
   const given = { model: current.data.id[work], ...(state.gpu && { gpu: state.gpu }), ...(state.free && { free: state.free }), ...saidSystem(), phase_id: phase, dtype_id: dtype, context_tokens: wanted(), ...asked };
   return a.h("a", { href: `${a.address("calculator/")}?${new URLSearchParams(Object.entries(given).filter(([, value]) => value !== ""))}` }, words);
 }
+// The calculator, asked what stands here: the card, the wish, and of what somebody searched for the first model.
+function calculatorAsked(given = {}) {
+  const { rows, misses } = result, first = state.find ? (rows[0] ?? misses[0]) : undefined, [phase] = current.data.columns[wishNow().asked[0]];
+  const of = { ...(state.gpu && { gpu: state.gpu }), ...given, ...(first && { model: current.data.id[first.work] }), ...(phase !== "inference" && { phase_id: phase }), ...(!isMade() && { context_tokens: wanted() }), ...(first?.best !== undefined && !isPlaced() && { dtype_id: current.data.columns[first.best][1] }), ...saidSystem() };
+  return `${a.address("calculator/")}?${new URLSearchParams(of)}`;
+}
 // What is counted of a training where nobody named who trains.
-const choices = () => (isTrained() ? [` No trainer is named, so these choices are ours: ${a.recipe(world, world.opening.training.optimizer, world.opening.training.checkpointing)}, one sequence at a time. `, a.h("a", { href: `${a.address("calculator/")}?${new URLSearchParams({ ...(state.gpu && { gpu: state.gpu }), phase_id: current.data.columns[wishNow().asked[0]][0] })}` }, "Choose a trainer ›")] : []);
+const choices = () => (isTrained() ? [` No trainer is named, so these choices are ours: ${a.recipe(world, world.opening.training.optimizer, world.opening.training.checkpointing)}, one sequence at a time. `, a.h("a", { href: calculatorAsked() }, "Choose a trainer ›")] : []);
 
 function head() {
   const { data } = current, wish = wishNow(), isRun = data.columns[0][0] === "inference";
   const th = (kind, ...inner) => a.h("th", { scope: "col", role: "columnheader", class: kind }, ...inner);
   return a.h("tr", { role: "row" }, th("", "Model", a.h("small", {}, isPlaced() ? "in 16 bits (bf16), with diffusers" : isMade() ? wished().unit.who : "copies and quantisations folded in")),
     th("barcell", `Memory ${size(wanted())}`, a.h("small", {}, a.h("i", { class: "t-weights" }, "weights"), " ", isPlaced() ? "" : a.h("i", { class: isRun ? "t-cache" : "t-optimizer" }, isRun ? "cache" : "training state"), " ", a.h("i", { class: "t-rest" }, "rest"))),
-    th("rec", isPlaced() ? "How it runs, the fastest way" : wish.asked.length > 1 ? "Best quality that fits" : "What it needs"),
+    th("rec", isPlaced() ? "How it runs, the fastest way" : wish.asked.length > 1 ? "Best quality that fits" : "What it needs", ...(isLlama() ? [a.h("small", {}, `of llama.cpp’s formats, ${formatOf(0)} the largest`)] : [])),
     ...data.columns.slice(0, data.main).map((_, c) => th("n", formatOf(c), a.h("small", {}, isRun ? wished().unit.most : "longest sequence"))),
     ...(hasSpeed() ? [th("n speed", "Tokens/s", a.h("small", {}, "at most"))] : []));
 }
@@ -333,12 +354,13 @@ function sentence() {
   }
   if (isPlaced()) return placed(start, rows);
   const bold = (row) => [a.h("b", {}, leaf(row.work)), ` in ${formatOf(row.best)} (${reach(row.cells[row.best], row.work)})`];
+  if (state.find && rows.length === 1) return [`${start}${many} of that name: `, ...bold(rows[0]), ".", ...(data.columns[0][0] === "inference" ? [] : [" In brackets the longest sequence."]), ...unknown(), ...choices()];
   const popular = rows.filter((row) => row.work < POPULAR).sort(LARGE);
   const all = popular.length ? popular : [...rows].sort(LARGE);
   const large = [all[0], all.find((row) => data.size[row.work] < 0.95 * data.size[all[0].work])].filter(Boolean);
   const isOne = wishNow().asked.length === 1;
   const roomy = isOne || large.some((row) => row.best === 0) ? null : all.find((row) => row.best === 0);
-  return [`${start}${many}. The largest popular ${large.length > 1 ? "ones" : "one"}: `, ...large.flatMap((row, i) => [i ? " and " : "", ...bold(row)]), ". ", ...(roomy ? ["In the best quality: ", ...bold(roomy), "."] : []),
+  return [`${start}${many}${state.find ? " of that name" : ""}. The largest popular ${large.length > 1 ? "ones" : "one"}: `, ...large.flatMap((row, i) => [i ? " and " : "", ...bold(row)]), ". ", ...(roomy ? ["In the best quality: ", ...bold(roomy), "."] : []),
     ...(data.columns[0][0] === "inference" ? [] : [" In brackets the longest sequence."]), ...unknown(), ...choices()];
 }
 const size = (n) => wished().unit.at(n, wished().side);
@@ -406,7 +428,7 @@ async function draw() {
     ...(missing > 0 ? [button(count(missing, "other") + (unknowns() ? " that do not fit or are not known" : " that do not fit"), () => { missesShown += 200; draw(); })] : []));
   chips.hidden = state.gpu !== "" && guess.hidden;
   chips.classList.toggle("kept", state.gpu !== ""); // their room stays: what is guessed stands there
-  note.textContent = refused.length ? `The address asks for what is not here: ${refused.map(a.shown).join(", ")}. Taken instead: what the sentence says.` : "";
+  note.textContent = refused.length ? `The address asks for what is not here: ${refused.map(a.shown).join(", ")}. Taken instead: what the sentence says.${refused.some((said) => said.startsWith("count=")) ? ` Of cards alike ${options.count().map(([n]) => n).join(", ")} are told here; other numbers are the calculator’s.` : ""}` : "";
   query.textContent = sql();
   tell();
 }
@@ -417,7 +439,7 @@ import(`./arrows.js${search}`).then(({ arrows }) => arrows(table, (row, down) =>
 // What is known after the answer: what bounds the speed, and the card's data sheet.
 function sayCard() {
   const gpu = gpuNow();
-  about.replaceChildren(a.h("a", { href: a.address(`gpus/${gpu.slug}/`) }, gpu.short), `: ${aboutCard()}. `, a.h("a", { href: a.address(`calculator/?gpu=${gpu.id}`) }, "With another kind of card ›"));
+  about.replaceChildren(a.h("a", { href: a.address(`gpus/${gpu.slug}/`) }, gpu.short), `: ${aboutCard()}. `, a.h("a", { href: calculatorAsked({ gpu: gpu.id }) }, "With another kind of card ›"));
 }
 function drawSpeeds() {
   result.rows.slice(0, shown).forEach((row, i) => table.tBodies[0].rows[i]?.querySelector("td.speed")?.replaceWith(...speedOf(row, row.cells[row.best].line)));

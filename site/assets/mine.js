@@ -32,6 +32,7 @@ export class Mine {
           const cell = this.byCard.table.querySelector("tr.mine td:is(.v-no, .v-multi-gpu)");
           if (cell && turn === this.turn) { cell.textContent = `${cards.count} cards, ${format}: ${a.roundedTokens(cards.longest)}`; cell.className = "v-multi-gpu"; }
         }
+        if (turn === this.turn) await this.others(g, turn);
         if (shared) show(...shared);
         if (sibling) show("A smaller sibling fits: ", a.h("a", { href: a.address(`models/${sibling.path}/${location.search}`) }, a.shown(sibling.name)), ` (${sibling.size}) in ${sibling.format}${sibling.longest ? `, up to ${sibling.longest.toLocaleString("en")} tokens` : ""}.`);
         else if (this.smaller.length) show(`No smaller sibling fits either, down to ${this.smaller.at(-1)[1]} (${this.smaller.at(-1)[2]}).`);
@@ -93,14 +94,30 @@ export class Mine {
   async cards(g, runs) {
     this.reckoning ??= import(`./reckon.js${search}`);
     const r = await this.reckoning, own = a.rowsOf(this.page.file, this.page.rows);
-    let found = null;
-    for (const { dtypeId, engine } of runs) {
-      const row = r.fewest(own, { model_id: this.page.model, phase_id: "inference", dtype_id: dtypeId, engine_id: engine, context_tokens: this.byCard.context, sequences: 1 }, g.bytes);
-      if (row && row.gpu_count <= CARDS && (!found || row.gpu_count < found.count)) found = { count: row.gpu_count, dtypeId, engine };
-    }
+    const found = r.fewestOf(own, runs, { model_id: this.page.model, phase_id: "inference", context_tokens: this.byCard.context, sequences: 1 }, g.bytes, CARDS);
     if (!found) return null;
     const wanted = { model_id: this.page.model, phase_id: "inference", dtype_id: found.dtypeId, engine_id: found.engine, sequences: 1, gpu_count: found.count };
     return { ...found, longest: r.longest(own, wanted, g.bytes).at };
+  }
+
+  // The other cards of the table that do not hold it alone, as one's own: the fewest of them, not of the numbers that are published.
+  async others(mine, turn) {
+    const r = await this.reckoning, own = a.rowsOf(this.page.file, this.page.rows), { byCard } = this, known = new Map();
+    for (const row of byCard.table.querySelectorAll("tr:not(.mine)")) {
+      const cell = row.querySelector("td:is(.v-no, .v-multi-gpu)[colspan]"), g = cell && this.page.cards().find((each) => each.id === row.cells[0].dataset.gpu);
+      if (!g || g.id === mine.id) continue;
+      const runs = byCard.runs(g), key = `${g.bytes} ${runs.map((each) => each.dtypeId + each.engine)}`;
+      if (!known.has(key)) {
+        await new Promise((next) => { setTimeout(next); }); // the page stays at hand meanwhile
+        if (turn !== this.turn) return;
+        known.set(key, r.fewestOf(own, runs, { model_id: this.page.model, phase_id: "inference", context_tokens: byCard.context, sequences: 1 }, g.bytes, CARDS));
+      }
+      const found = known.get(key);
+      if (!found) continue;
+      cell.textContent = `${found.count} cards, ${found.dtypeId === "stored" ? "as published" : `in ${tables.formatName(found.dtypeId)}`}`;
+      cell.className = "v-multi-gpu";
+    }
+    byCard.table.querySelector("[data-counts]")?.replaceChildren();
   }
 
   // How much of it lies beside the CPU where llama.cpp shares it.

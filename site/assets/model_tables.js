@@ -108,9 +108,12 @@ export class Matrix extends CardTable {
     const what = this.kind === "training"
       ? `Training, ${a.tokens(chosen.context)} tokens, micro-batch ${chosen.sequences}, ${a.recipe(this.page.world, chosen.optimizer, chosen.checkpointing)}.`
       : `Inference, ${a.tokens(chosen.context)} tokens, ${chosen.sequences === 1 ? "one user" : `${chosen.sequences} users`}.`;
-    return `${what} GiB on one card; then ${this.page.state.figure === "free" ? "the GiB that stay free on each" : "how full each card gets"}.`;
+    return `${what} GiB on one card; then ${this.page.state.figure === "free" ? "the GiB that stay free on each" : "how full each card gets"}. Of several cards ${either(this.page.world.counts.slice(1))} are told, not what lies between.`;
   }
 }
+
+// 2, 4 or 8
+const either = (numbers) => [numbers.slice(0, -1).join(", "), ...numbers.slice(-1)].filter((text) => text !== "").join(" or ");
 
 // The calculator with a scenario of the tables, on one card.
 function calculation(s, gpu) {
@@ -227,12 +230,12 @@ export const formatName = (dtypeId) => (dtypeId === "stored" && article.dataset.
 export class Pipeline extends CardTable {
   constructor(page, table) {
     super(page, table, 1);
-    this.placed = [...table.tBodies[0].rows].map((row) => [row.cells[0].textContent, Float64Array.of(+row.dataset.kib, +row.dataset.band, +row.dataset.band)]);
+    this.placed = [...table.tBodies[0].rows].map((row) => [row.cells[0].textContent, Float64Array.of(+row.dataset.kib, +row.dataset.band)]);
     this.scenario = { engine: "transformers", dtypeId: table.dataset.dtype, phase: "inference" }; // what runs in PyTorch, whatever runs in it
   }
 
   rows(list) {
-    const world = { ...this.page.world, counts: [1], width: 3 };
+    const world = { ...this.page.world, counts: [1], width: 2 };
     const { figure } = this.page.state;
     return this.placed.map(([name, totals]) => a.h("tr", {}, a.h("th", { scope: "row" }, name), ...list.map((g) => {
       const verdict = a.judgeOn(world, this.scenario, "", g, totals, 0);

@@ -25,7 +25,7 @@ function wayOf(world, data, line, usual, way, word) {
   const [, weights, held, rest, bands] = line, until = (steps) => steps.slice(0, at + 1).reduce((sum, step) => sum + step, 0);
   const n = world.counts.length, totals = new Float32Array(world.width).fill(UNKNOWN);
   totals[0] = (weights + until(held) + until(rest)) / 1024;
-  totals[n] = totals[n + 1] = Math.ceil(bands[at] * 10000);
+  totals[n] = Math.ceil(bands[at] * 10000);
   return { word, format: way.split("+")[1] ?? "bf16", totals };
 }
 

@@ -118,6 +118,16 @@ export function ownContext(program, version, bytes) {
   return taken == null ? null : { name: row.name, taken, steps };
 }
 
+// The same of several formats ({ dtypeId, engine }, the best first): of as few cards the better format. Nothing of it depends on the card but `bytes`.
+export function fewestOf(own, formats, wanted, bytes, most) {
+  let found = null;
+  for (const { dtypeId, engine } of formats) {
+    const row = fewest(own, { ...wanted, dtype_id: dtypeId, engine_id: engine }, bytes, 1);
+    if (row && row.gpu_count <= most && (!found || row.gpu_count < found.count)) found = { count: row.gpu_count, dtypeId, engine };
+  }
+  return found;
+}
+
 // ---- layers beside the CPU
 // Of a footprint in llama.cpp that a card does not hold: the most layers that go to it, and of a mixture of experts the fewest blocks whose
 // experts stay on the CPU, each with what the host's memory holds then. Null where layers are not told apart, or where the card's memory is

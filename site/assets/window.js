@@ -92,9 +92,10 @@ export class Window {
       (best === undefined ? misses : rows).push({ work, cells, deciding, best });
     }
     const order = ORDERS[sort].by(this);
-    rows.sort(order);
+    const isWhole = isNamed?.isWhole ?? (() => false); // the model of just the name that was typed comes first
+    rows.sort((x, y) => isWhole(y.work) - isWhole(x.work) || order(x, y));
     const isKnown = ({ work }) => !data.why?.[work] || Boolean(data.least[work]?.some(Boolean)); // what can be said of it comes first
-    misses.sort((x, y) => isKnown(y) - isKnown(x) || order(x, y));
+    misses.sort((x, y) => isKnown(y) - isKnown(x) || isWhole(y.work) - isWhole(x.work) || order(x, y));
     return { rows, misses };
   }
 

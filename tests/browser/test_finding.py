@@ -108,7 +108,9 @@ def test_the_index_of_all_names_is_small(real_index):
 
 
 def test_every_page_that_a_word_stands_for_is_there(real_index):
-    pages = {path for path, _title, _text in real_index["pages"]}
+    pages = {path for path, _title, _text in real_index["pages"]} | {
+        f"gpus/{slug}/" for slug, *_ in real_index["cards"]
+    }
     missing = {
         way for ways in real_index["words"].values() for way in ways if "/" in way and way not in pages
     }  # fmt: skip
@@ -220,6 +222,21 @@ def test_a_size_is_not_the_beginning_of_another_word(open_page):
         }"""
     )
     assert found == [[0, 4], [0], [1], [], [5], [2], [4], [4]]
+
+
+@pytest.mark.full
+def test_the_whole_name_of_a_model_finds_it_and_what_holds_it_in_one_run(open_page):
+    found = open_page("about/").evaluate(
+        """async () => {
+            const { filter, fold } = await import("/deep/assets/almanac/find.js");
+            const names = ["a/Qwen3-VL-32B", "a/Qwen3-32B", "b/Qwen3-32B-AWQ", "a/QwQ-32B", "c/Story", "d/Bedtime-Story"].map(fold);
+            return ["qwen3-32b", "Qwen 3 32B", "a/qwen3-32b", "qwen 32b", "story"].map((text) => {
+                const is = filter(names, text);
+                return [names.map((_, i) => i).filter(is), names.map((_, i) => i).filter((i) => is.isWhole?.(i))];
+            });
+        }"""
+    )
+    assert found == [[[1, 2], [1]], [[1, 2], [1]], [[1], [1]], [[0, 1, 2], []], [[4, 5], []]]
 
 
 def test_a_card_behind_a_models_name_is_offered_with_it(open_page):

@@ -226,6 +226,7 @@ def test_a_wrong_value_is_told_and_the_usual_is_taken(open_page, asked):
     page = open_page(f"?{asked}")
     told = page.locator("#window .told")
     assert f"{asked}." in told.inner_text() and "Taken instead" in told.inner_text()
+    assert ("other numbers are the calculator’s" in told.inner_text()) == asked.startswith("count=")
     assert answer(page) == answer(open_page())
     page.locator(GPU).select_option("l40s")
     expect(told).to_be_empty()

@@ -56,6 +56,11 @@ def test_where_no_published_number_of_cards_holds_it_the_page_says_how_many_do_a
     count = int(many.locator("b").inner_text().split(" ")[0])
     assert 8 < count <= 64
     expect(page.locator("[data-cards] tr.mine td").first).to_have_text(re.compile(rf"^{count} cards, in Q2_K: \d+k$"))
+    # the same card says the same while another is the reader's own
+    other = page.locator("[data-cards] tr", has=page.locator("[data-gpu=rtx-3060-12gb]")).locator("td").first
+    page.locator("[data-controls=mine] select[name=gpu]").select_option("rtx-4090")
+    expect(other).to_have_text(f"{count} cards, in Q2_K")
+    page.locator("[data-controls=mine] select[name=gpu]").select_option("rtx-3060-12gb")
     sibling = notes.locator("li", has_text="A smaller sibling fits")
     expect(sibling).to_contain_text("Alpha-7B-Instruct (7B) in Q8_0")
     sibling.locator("a").click()

@@ -18,15 +18,15 @@ JUDGE = """async ([rows, counts]) => {
 
 
 def rows(number: int, seed: int) -> list[tuple[list[float | None], int]]:
-    """Totals by count with their two bands, and a card: most lie within a few thousandths of the border."""
+    """Totals by count with the band of each, and a card: most lie within a few thousandths of the border."""
     draw = random.Random(seed)
     found = []
     for _ in range(number):
         capacity = draw.randrange(1, 2**27)
-        bands = [draw.randrange(0, 5000) for _ in range(2)]
+        bands = [draw.randrange(0, 5000) for _ in COUNTS]
         totals: list[float | None] = []
-        for count in COUNTS:
-            border = capacity * 10_000 / (10_000 + bands[count > 1])
+        for band in bands:
+            border = capacity * 10_000 / (10_000 + band)
             near = draw.choice([border, capacity, border / 2, 2 * capacity])
             totals.append(None if draw.random() < 0.15 else float(max(round(near) + draw.randrange(-2, 3), 0)))
         found.append(([*totals, *bands], capacity))

@@ -18,8 +18,10 @@ from pipeline.render import paths, words
 from pipeline.render.data import badges, relatives, shapes
 from pipeline.render.data import tables as tables_module
 from pipeline.render.data.support import Refusal
+from pipeline.render.data.window import Window
 from pipeline.render.draw import plot, preview
 from pipeline.render.pages import answer, errors, model_file, pipelines, redirects
+from pipeline.render.pages.front import Front
 from pipeline.render.pages.gpus import COLUMNS, FAR, GpuPages
 from pipeline.render.pages.models import ModelPages
 from pipeline.render.pages.rules import Rules
@@ -305,7 +307,7 @@ def _columns(html: str) -> list[str]:
 
 def test_a_card_s_page_has_the_columns_that_it_runs_and_answers_in_one_of_them(pages, monkeypatch):
     card = next(g for g in pages.book.gpus if g["gpu_id"] == "rtx-3060-12gb")
-    told = GpuPages(pages.book, pages)
+    told = GpuPages(pages.book, pages, Window(pages.book, pages.paths))
     html = told.render(card)
     assert _columns(html) == [
         "bf16",
@@ -325,8 +327,13 @@ def test_a_card_s_page_has_the_columns_that_it_runs_and_answers_in_one_of_them(p
         html[html.index('<p class="answer">') : html.index("</p>", html.index('<p class="answer">'))],
     )
     assert re.search(
-        r"Runs 2 of 4 models in Q4_K_M at 8k tokens for one user, of the popular ones up to .*8B", answer
+        r"Runs 2 of 4 models in Q4_K_M at 8k tokens for one user \(copies and quantisations counted too\), of the popular ones up to  ?Alpha-7B-Instruct",
+        answer,
     ), answer
+    largest, said = told._largest(card), str(Front(pages.book, pages).values()["said"])
+    assert f"<b>{largest['entry']['leaf_name']}</b> in {largest['format']} (" in said, (
+        said
+    )  # as the first screen has it
     assert "list price <b>$329</b>" in html and html.index('id="fits"') < html.index('id="gives"')
     no = Refusal(True, "no kernels")
     runs = pages.support.refusal
@@ -335,9 +342,14 @@ def test_a_card_s_page_has_the_columns_that_it_runs_and_answers_in_one_of_them(p
         "refusal",
         lambda s, dtype, gpu: no if not (dtype or "").startswith("gguf-") else runs(s, dtype, gpu),
     )
-    assert _columns(GpuPages(pages.book, pages).render(card)) == ["Q8_0", "Q4_K_M", "Longest context", "Tokens/s"]
+    assert _columns(GpuPages(pages.book, pages, Window(pages.book, pages.paths)).render(card)) == [
+        "Q8_0",
+        "Q4_K_M",
+        "Longest context",
+        "Tokens/s",
+    ]
     monkeypatch.setattr(pages.support, "refusal", lambda *_asked: no)
-    nothing = GpuPages(pages.book, pages).render(card)
+    nothing = GpuPages(pages.book, pages, Window(pages.book, pages.paths)).render(card)
     assert 'id="fits-table"' not in nothing and "Nobody says that one of these formats runs on it" in nothing
     assert "won’t run" not in nothing.partition('id="refused"')[0]
 

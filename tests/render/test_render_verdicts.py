@@ -161,13 +161,15 @@ def test_totals_are_those_of_the_table(book, tables):
         ([101, 90, 500, 1000], 100, ("multi-gpu", 2)),
         ([101, 95, 500, 1000], 100, ("tight", 2)),
         ([101, 101, 500, 1000], 100, ("no", None)),
+        ([101, 90, 80, 500, 1000, 3000], 100, ("multi-gpu", 2)),  # each count by its own band
+        ([101, 95, 80, 500, 1000, 1000], 100, ("multi-gpu", 3)),
         ([books.UNKNOWN_KIB, 101, 0, 0], 100, ("no", None)),
         ([books.UNKNOWN_KIB, 50, 0, 0], 100, ("multi-gpu", 2)),
         ([books.UNKNOWN_KIB, books.UNKNOWN_KIB, 0, 0], 100, (None, None)),
     ],
 )
 def test_judge(totals, capacity, expected):
-    assert words.judge(totals, [1, 2], capacity)[:2] == expected
+    assert words.judge(totals, [1, 2, 3][: len(totals) // 2], capacity)[:2] == expected
 
 
 def answer(book, number):
@@ -187,8 +189,8 @@ def of_engines(book, **needs_gib):
     for s in rows:
         at = (number * len(book.scenarios) + book.index[s]) * book.width
         needed = needs_gib.get(s.engine_id.replace("-", "_"))
-        known = [needed * 1024**2 if needed else books.UNKNOWN_KIB] * (book.width - books.BANDS)
-        changed.array[at : at + book.width] = array("f", [*known, 500, 500])
+        known = [needed * 1024**2 if needed else books.UNKNOWN_KIB] * len(book.counts)
+        changed.array[at : at + book.width] = array("f", [*known, *[500] * len(book.counts)])
     return changed, number, rows
 
 
@@ -272,11 +274,8 @@ def borders(number):
     dice, counts = random.Random(7), [1, 2, 4]
     for _ in range(number):
         capacity = dice.choice([11_000_000, 24_000_000, 80_000_000])
-        bands = [dice.choice([0, 300, 1000, 2500]) for _ in range(2)]
-        totals = [
-            capacity * 10_000 // (10_000 + dice.choice([0, bands[0], bands[1]])) + dice.choice([-1, 0, 1])
-            for _ in counts
-        ]
+        bands = [dice.choice([0, 300, 1000, 2500]) for _ in counts]
+        totals = [capacity * 10_000 // (10_000 + dice.choice([0, *bands])) + dice.choice([-1, 0, 1]) for _ in counts]
         yield capacity, counts, [t if dice.random() < 0.6 else dice.randint(1, 3 * capacity) for t in totals], bands
 
 
@@ -290,14 +289,15 @@ def sql(tables):
 def test_pages_judge_any_footprint_as_the_formulas_do(sql):
     for capacity, counts, totals, bands in borders(400):
         rows = [
-            {"gpu_count": n, "total": 1024 * kib, "need": 1024 * kib * (1 + bands[n > 1] / 10_000)}
-            for n, kib in zip(counts, totals, strict=True)
+            {"gpu_count": n, "total": 1024 * kib, "need": 1024 * kib * (1 + band / 10_000)}
+            for n, kib, band in zip(counts, totals, bands, strict=True)
         ]
         said = sql("verdict_of($rows, chosen($rows, $capacity), $capacity)", rows=rows, capacity=1024 * capacity)
         told, gpus, _kib = words.judge([*totals, *bands], counts, capacity)
         assert said == told, (totals, bands, capacity)
         if gpus:
-            of = {"total": 1024 * totals[counts.index(gpus)], "band": bands[gpus > 1] / 10_000, "gpu_count": gpus}
+            at = counts.index(gpus)
+            of = {"total": 1024 * totals[at], "band": bands[at] / 10_000, "gpu_count": gpus}
             assert sql("card_verdict($total, $band, $capacity, $gpu_count)", capacity=1024 * capacity, **of) == told
 
 
@@ -312,7 +312,7 @@ def test_columns_are_judged_as_single_values_are():
             row |= {
                 f"gpu_count_{i}": count,
                 f"total_{i}": total,
-                f"need_{i}": asked.needed(total, bands[i > 0] / 10_000),
+                f"need_{i}": asked.needed(total, bands[i] / 10_000),
             }
         lines.append(row)
     slots = [{field: pl.col(f"{field}_{i}") for field in ("gpu_count", "total", "need")} for i in range(3)]

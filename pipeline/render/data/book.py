@@ -2,7 +2,7 @@
 
 A page compares thousands of totals with a capacity. So the totals of all models, scenarios and GPU counts are held once,
 in KiB (float32: seven figures, and no limit), beside the error bands; the browser reads slices of the same array.
-After the totals of a scenario stand its bands in ten-thousandths: that of one GPU, then that of several. Where the total
+After the totals of a scenario stand their bands in ten-thousandths, in the same order. Where the total
 on one GPU is unknown, the first band's place holds the number of the reason, from 1.
 """
 
@@ -19,7 +19,6 @@ from pipeline.render.data import openings
 from pipeline.render.pages import plain
 
 UNKNOWN_KIB = float("inf")
-BANDS = 2
 UNPUBLISHED = "no footprint was published"
 COMMON = 0.1  # a context is common where it is known for so many of the models that the commonest is known for
 BAND_UNIT = 10_000  # the error band is stored in ten-thousandths
@@ -90,8 +89,8 @@ class Book:
 
     @property
     def width(self) -> int:
-        """Numbers per model and scenario: a total per GPU count, and the bands."""
-        return len(self.counts) + BANDS
+        """Numbers per model and scenario: a total per GPU count, and the band of each."""
+        return 2 * len(self.counts)
 
     def totals(self, model: int, scenario: int) -> array:
         at = ((model - self.first) * len(self.scenarios) + scenario) * self.width
@@ -99,7 +98,7 @@ class Book:
 
     def is_known(self, model: int, scenario: Scenario) -> bool:
         """Whether any GPU count of the scenario has a total."""
-        return min(self.totals(model, self.index[scenario])[:-BANDS]) != UNKNOWN_KIB
+        return min(self.totals(model, self.index[scenario])[: len(self.counts)]) != UNKNOWN_KIB
 
     def model_bytes(self, model: int) -> bytes:
         return self.part(range(model, model + 1)).tobytes()
@@ -165,7 +164,7 @@ class Book:
     def reason(self, number: int, scenario: Scenario) -> str:
         """Why a scenario of a model has no total."""
         model, totals = self.models[number], self.totals(number, self.index[scenario])
-        code = totals[-BANDS] if totals[0] == UNKNOWN_KIB else 0
+        code = totals[len(self.counts)] if totals[0] == UNKNOWN_KIB else 0
         if 0 < code < UNKNOWN_KIB:
             return self.reasons[int(code) - 1]
         if model["anatomy_grade"] == "unknown":
@@ -179,8 +178,9 @@ class Book:
     def _reason_at_any_length(self, number: int, scenario: Scenario) -> str | None:
         for other in self.rows([scenario.phase_id], dtype_id=scenario.dtype_id, engine_id=scenario.engine_id):
             totals = self.totals(number, self.index[other])
-            if totals[0] == UNKNOWN_KIB and 0 < totals[-BANDS] < UNKNOWN_KIB:
-                return self.reasons[int(totals[-BANDS]) - 1]
+            code = totals[len(self.counts)]
+            if totals[0] == UNKNOWN_KIB and 0 < code < UNKNOWN_KIB:
+                return self.reasons[int(code) - 1]
         return None
 
     def axis(self, phases: set[str], name: str) -> list:

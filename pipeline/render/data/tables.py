@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from pipeline.render.data.book import BAND_UNIT, BANDS, KEYS, UNKNOWN_KIB, Book, Scenario
+from pipeline.render.data.book import BAND_UNIT, KEYS, UNKNOWN_KIB, Book, Scenario
 from pipeline.render.environment import short_names
 
 # The order that people read formats in: as published, four bits, which most people run, then the larger ones up to whole precision, and
@@ -83,8 +83,8 @@ def read(folder: Path) -> Book:
 def _dense(
     lazy: pl.LazyFrame, models: list[dict], scenarios: list[Scenario], counts: list[int], reasons: list[str]
 ) -> array:
-    """Totals by model, scenario and GPU count, and after the last count the bands."""
-    step = len(scenarios) * (len(counts) + BANDS)
+    """Totals by model, scenario and GPU count, and after the last count the band of each."""
+    step = len(scenarios) * 2 * len(counts)
     # Ten million rows: every key becomes a small number, and the keys of a scenario one number together.
     values = {k: sorted({getattr(s, k) for s in scenarios} - {None}) for k in KEYS}
     coded = {k: _coded(pl.col(k), values[k]) for k in KEYS}
@@ -109,18 +109,16 @@ def _dense(
         .collect()
     )
     whole = pl.repeat(UNKNOWN_KIB, len(models) * step, dtype=pl.Float32, eager=True)
-    for number, gpus in enumerate(counts, 1):
+    for number in range(1, len(counts) + 1):
         # a scenario published twice, for another cache format or rank: the first is kept, so it is written last
         part = cells.filter(pl.col("c") == number).reverse()
         total = part.filter(pl.col("kib").is_not_null())
         whole.scatter(total["at"] + (number - 1), total["kib"])
-        if gpus == 1:
+        if number == 1:
             band = part.select(pl.when(pl.col("kib").is_null()).then(pl.col("r").cast(pl.Float32)).otherwise("band"))
             whole.scatter(part["at"] + len(counts), band.to_series())
         else:
-            places = part["at"] + (len(counts) + 1)
-            before = whole.gather(places).replace(UNKNOWN_KIB, 0.0)
-            whole.scatter(places, pl.select(pl.max_horizontal(before, part["band"])).to_series())
+            whole.scatter(total["at"] + (len(counts) + number - 1), total["band"])
     return array("f", whole.rechunk().to_arrow().buffers()[1].to_pybytes()[: 4 * len(whole)])
 
 

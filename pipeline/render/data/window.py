@@ -15,7 +15,8 @@ because works of one shape share a line, and because formats of one engine diffe
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
 
@@ -29,6 +30,8 @@ from pipeline.render.data.book import Book
 PADDING = "kv_padding_bytes"
 CACHE = ("kv_cache_bytes", PADDING, "state_bytes", "gradients_bytes", "optimizer_bytes", "adapters_bytes")
 NEEDED = ("gpu_count", "weights_bytes", *CACHE)
+POPULAR = 60  # places of works that count as popular
+SIZES_ALIKE = 1.1  # sizes that hardly differ
 
 
 class Window:
@@ -170,6 +173,14 @@ class Window:
         by_column = {tuple(row[:3]): row[3] for row in found.collect().rows()}
         return [by_column.get(tuple(column)) for column in columns]
 
+    def popular(self, wish: Wish) -> list[int]:
+        """The popular works that a wish means, the largest first: the places of their models."""
+        models, chosen = self.book.models, self.of_file[wish.file]["works"]
+        years = years_before_newest(models[i]["created_at"] for i in chosen)
+        meant = [k for k, i in enumerate(chosen[:POPULAR]) if wish.means(models[i])]
+        meant.sort(key=lambda k: large_first(_size(models[chosen[k]]), years[k], k))
+        return [chosen[k] for k in meant]
+
     def files(self) -> dict[str, str]:
         """By name below `data/window/`."""
         found = {}
@@ -202,7 +213,7 @@ class Window:
                         for k, m in enumerate(models)
                         if self.paths[m["model_id"]] != m["model_id"]
                     },
-                    "size": [_millions(m["parameter_count"] or m["stored_parameter_count"]) for m in models],
+                    "size": [_size(m) for m in models],
                     "made": [(m["created_at"] or "")[:7] for m in models],
                     "more": [len(self.members[i]) - 1 for i in of["works"]],
                     "context": [m["max_context_tokens"] for m in models],
@@ -213,6 +224,23 @@ class Window:
             reading = {"reads": of["reads"], "sparse": of["sparse"]}
             found[f"{name}-several.json"] = _json({"axes": of["axes"], **of["several"], **reading})
         return found
+
+
+def large_first(millions: float | None, years: int, work: int) -> tuple[int, int, int]:
+    """The order by size, as front.js has it: of sizes that hardly differ the newer comes first."""
+    return -round(math.log(millions or 1e-3) / math.log(SIZES_ALIKE)), years, work
+
+
+def years_before_newest(made: Iterable[str | None]) -> list[int]:
+    """By how many years each is older than the newest of them; what has no date comes after all others."""
+    months = [created and 12 * int(created[:4]) + int(created[5:7]) for created in made]
+    newest = max((m for m in months if m), default=0)
+    return [(newest - m) // 12 if m else 10**6 for m in months]
+
+
+def _size(model: Mapping) -> float | int | None:
+    """In millions of parameters, as the browser is told."""
+    return _millions(model["parameter_count"] or model["stored_parameter_count"])
 
 
 def _columns(wish: Wish, book: Book) -> list[tuple[str, str, str]]:

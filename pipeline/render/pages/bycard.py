@@ -107,7 +107,27 @@ class ByCard:
             for gpu in self.book.common
         ]
         asked = " ".join(f"{dtype}/{engine}" for dtype, engine in formats)
-        return {"rows": rows, "formats": asked, "most": self.most, "trained": not is_packed}
+        return {
+            "rows": rows,
+            "formats": asked,
+            "programs": self._programs(number, formats),
+            "most": self.most,
+            "trained": not is_packed,
+            "counts": words.either(self.book.published_counts(["inference"])[1:]),
+        }
+
+    def _programs(self, number: int, formats: list[tuple[str, str]]) -> str:
+        """Which programs the table counts: of each format its own."""
+        own = {d["dtype_id"]: d["engine_id"] for d in self.book["dtype"]}
+        stored = self.book.models[number]["stored_format"]
+        found: dict[str, list] = {}
+        for dtype, engine in formats:
+            if own.get(dtype) == engine or all(d != dtype or e == engine for d, e in formats):
+                found.setdefault(self.names[engine], []).append(words.format_name(dtype, stored))
+        told = [f"{f[0] if len(f) == 1 else f'{f[0]} to {f[-1]}'} in {program}" for program, f in found.items()]
+        return (
+            f"Counted: {', '.join(told)}{', unless a cell names another' if len(formats) > 1 else ''}." if told else ""
+        )
 
     def best(self, number: int, gpu: dict, scenarios: list[Scenario], context: int) -> Best:
         """The best format that holds the context on a card, else the one that goes farthest, else the fewest cards."""

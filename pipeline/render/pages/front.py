@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from functools import cached_property
 from itertools import accumulate
 from urllib.parse import urlencode
@@ -16,13 +15,12 @@ from pipeline.render.data import cards, limits
 from pipeline.render.data.book import Book
 from pipeline.render.data.made import MadeFiles
 from pipeline.render.data.rules import in_columns, in_python
-from pipeline.render.data.window import Window, cache_read, totals
+from pipeline.render.data.window import POPULAR, Window, cache_read, large_first, totals, years_before_newest
 from pipeline.render.draw import plot
 from pipeline.render.environment import slug_gpu
 from pipeline.render.pages.models import ModelPages
 
 EXAMPLE = "rtx-3060-12gb"  # what the page speaks of before anybody has said which card it is about
-POPULAR = 60  # places of works that count as popular
 ROWS = 25  # as many as the browser draws at first
 SIZES = (8, 12, 16, 24, 32, 48, 80)  # of the cards that are offered before one is known
 
@@ -54,6 +52,7 @@ class Front:
                 ensure_ascii=False,
             ),
             "formats": [words.format_name(dtype) for _phase, dtype, _engine in wish.columns],
+            "is_llama": all(engine == "llama.cpp" for _phase, _dtype, engine in wish.columns),
             "rows": rows[:ROWS],
             "said": self._sentence(rows),
             "of": sum(wish.means(self.book.models[i]) for i in self.window.of_file[wish.file]["works"]),
@@ -134,15 +133,14 @@ class Front:
             for d in formats
             if (alike[m["model_id"]], d) in told
         }
-        newest = max((m["created_at"] or "")[:7] for m in models) if models else ""
+        years = years_before_newest(m["created_at"] for m in models)
         rows = []
         for k, model in enumerate(models):
             shape = of["shapes"][of["places"][k]]
             row = self._row(k, model, wish, of, shape, longest)
             if row and wish.means(model):
-                year = _months(newest) - _months(model["created_at"]) if model["created_at"] else 10**6
                 more = len(self.window.members[of["works"][k]]) - 1
-                rows.append((year // 12, k, row | {"more": more}))
+                rows.append((years[k], k, row | {"more": more}))
         return [row | {"year": year, "work": k} for year, k, row in sorted(rows, key=lambda r: r[:2])]
 
     def _sentence(self, rows: list[dict]) -> Markup:
@@ -152,9 +150,8 @@ class Front:
         )
         if not rows:
             return start
-        step = lambda row: round(math.log(row["millions"] or 1e-3) / math.log(1.1))  # noqa: E731
-        large_first = lambda row: (-step(row), row["year"], row["work"])  # noqa: E731
-        popular = sorted((r for r in rows if r["work"] < POPULAR), key=large_first) or sorted(rows, key=large_first)
+        by_size = lambda row: large_first(row["millions"], row["year"], row["work"])  # noqa: E731
+        popular = sorted((r for r in rows if r["work"] < POPULAR), key=by_size) or sorted(rows, key=by_size)
         second = [r for r in popular if (r["millions"] or 0) < 0.95 * (popular[0]["millions"] or 0)][:1]
         large = [popular[0], *second]
         roomy = [] if any(r["is_best"] for r in large) else [r for r in popular if r["is_best"]][:1]
@@ -256,7 +253,3 @@ def _found(shape: list, column: int) -> tuple[list | None, int]:
 
 def _reach(found: int, model: dict, last: int | None) -> str:
     return words.reached(found, model["max_context_tokens"], last, words.rounded_tokens(found))
-
-
-def _months(made: str) -> int:
-    return 12 * int(made[:4]) + int(made[5:7])

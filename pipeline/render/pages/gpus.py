@@ -7,13 +7,15 @@ from collections import Counter
 
 from markupsafe import Markup
 
+from pipeline.book.commands import GGUF_OF
 from pipeline.book.wishes import wishes
 from pipeline.render import words
 from pipeline.render.data import cards, works
-from pipeline.render.data.book import BAND_UNIT, BANDS, UNKNOWN_KIB, Book, Scenario
+from pipeline.render.data.book import BAND_UNIT, UNKNOWN_KIB, Book, Scenario
 from pipeline.render.data.cpu_split import Split, Splits
 from pipeline.render.data.rules import in_python
 from pipeline.render.data.speeds import Speeds
+from pipeline.render.data.window import Window
 from pipeline.render.environment import environment
 from pipeline.render.pages import reach
 from pipeline.render.pages.models import ModelPages
@@ -44,8 +46,10 @@ WHOLE = "bf16"  # said beside it: what most models are published in
 
 
 class GpuPages:
-    def __init__(self, book: Book, pages: ModelPages) -> None:
+    def __init__(self, book: Book, pages: ModelPages, window: Window) -> None:
         self.book, self.pages = book, pages
+        self.wish = window.wishes[0]
+        self.popular = window.popular(self.wish)  # as the first screen has them
         self.page = environment(book).get_template("gpu.html")
         self.columns = [s for asked in COLUMNS if (s := self._scenario(*asked))]
         inference = book.rows(["inference"], **book.default("inference"))
@@ -112,24 +116,37 @@ class GpuPages:
         return Markup('<td class="n">{}</td>').format("–" if most is None else f"≤ {words.rate(most)}")
 
     def _answer(self, gpu: dict) -> list[dict]:
-        """What the card runs: in 4 bits, then as most models are published; how many, of how many, and the largest of those that the page
-        lists, which people know, or of all where none of these fits."""
-        told, listed = [], set(self.listed)
+        """What the card runs: in 4 bits, then as most models are published; how many, of how many, and the largest popular one by
+        the rule of the first screen, or of all where none of these fits."""
+        told = []
         whole = [s for s, _place in self._shown(gpu) if s.phase_id == "inference" and s.dtype_id == WHOLE]
         for scenario in [s for s in (self._far(gpu), *whole[:1]) if s]:
             ranked = self.ranked[scenario][0]
             fit, largest, _popular = ranked.at(gpu["capacity_bytes"] // 1024)
-            known = max((i for _need, i in ranked.rows[:fit] if i in listed), key=self._size, default=None)
+            held = {i for _need, i in ranked.rows[:fit]}
+            known = next((i for i in self.popular if i in held), None)
             told.append(
                 {
                     "format": self._name(scenario),
                     "fit": fit,
                     "known": len(ranked.rows),
-                    "is_listed": known is not None,
+                    "is_popular": known is not None,
                     "largest": None if largest is None else self.entries[largest if known is None else known],
                 }
             )
         return told
+
+    def _largest(self, gpu: dict) -> dict | None:
+        """The largest popular model in any format of the first screen, and the best one that holds it: what that screen says of the card."""
+        columns = [s for column in self.wish.columns if (s := self._scenario(*column)) and self._runs(s, gpu)]
+        for i in self.popular:
+            native = GGUF_OF.get(self.book.models[i]["stored_format"])
+            own = native and self._scenario("inference", native)
+            for scenario in [own] if own and own.engine_id == "llama.cpp" else columns:
+                row = self.book.totals(i, self.book.index[scenario])
+                if _least(row, 1, self.book.counts) <= gpu["capacity_bytes"] // 1024 and self._runs(scenario, gpu):
+                    return {"entry": self.entries[i], "format": self._name(scenario)}
+        return None
 
     def _known(self, model: int) -> bool:
         return any(self.book.is_known(model, s) for s in self.columns)
@@ -138,7 +155,7 @@ class GpuPages:
         """For each GPU count the models by what they need: how many fit and which is the largest are then one bisection."""
         book, place = self.book, self.book.index[scenario]
         rows = [(i, book.totals(i, place)) for i in range(len(book.models))]
-        known = [(i, row) for i, row in rows if min(row[:-BANDS]) != UNKNOWN_KIB]
+        known = [(i, row) for i, row in rows if min(row[: len(book.counts)]) != UNKNOWN_KIB]
         return [
             Ranked([(_least(row, n, book.counts), i) for i, row in known], self._size)
             for n in range(1, len(self.counts) + 1)
@@ -200,6 +217,7 @@ class GpuPages:
             root="../../",
             steps=_steps(gpu),
             answer=self._answer(gpu),
+            largest=self._largest(gpu),
             windows=self.under_windows(gpu),
             windows_answer=self._answer(self.under_windows(gpu) or gpu),
             has_desktop=cards.under(self.book, "desktop", gpu) is None,
@@ -343,8 +361,9 @@ class Ranked:
 
 def _least(row, n: int, counts: list[int]) -> float:
     """The least capacity (KiB) that one of the first `n` counts fits into with its band."""
-    bands = [row[-2] if gpus == 1 else row[-1] for gpus in counts[:n]]
-    return min(kib * (BAND_UNIT + band) / BAND_UNIT for kib, band in zip(row, bands, strict=False))
+    bands = row[len(counts) : len(counts) + n]
+    known = ((kib, band) for kib, band in zip(row, bands, strict=False) if kib != UNKNOWN_KIB)
+    return min((kib * (BAND_UNIT + band) / BAND_UNIT for kib, band in known), default=UNKNOWN_KIB)
 
 
 def _shared(split: Split) -> Markup:

@@ -183,9 +183,9 @@ def as_json(pipeline: dict) -> dict:
 
 
 def totals(placement: dict) -> list[float]:
-    """As `words.judge` takes them: KiB on one card, and the error band, that of several cards beside it."""
+    """As `words.judge` takes them: KiB on one card, and its error band."""
     band = round((placement.get("error_band") or 0) * BAND_UNIT)
-    return [placement["total_bytes"] / 1024, band, band]
+    return [placement["total_bytes"] / 1024, band]
 
 
 def sentence(pipeline: dict | None, cards: list[tuple[int, int]] = ()) -> str:

@@ -47,9 +47,9 @@ class Prose:
         self.where = where or Addresses(pages.site_url)
         self.env = environment(book)
         self.env.globals["table_link"] = self.table_link
-        self.cards = GpuPages(book, pages)
-        self.compare = Compare(self.cards)
         self.front = Front(book, pages)
+        self.cards = GpuPages(book, pages, self.front.window)
+        self.compare = Compare(self.cards)
 
     def fill(self, html: str) -> str:
         """Every slot of a page, by the method of its name; and examples ask this site, where it knows its address."""
