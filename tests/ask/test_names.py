@@ -211,7 +211,7 @@ def test_a_plan_of_an_unlisted_repository_that_may_hold_more_is_not_known(ask):
 def test_a_checkpoint_of_bitsandbytes_asked_of_vllm_has_no_command_of_other_files(ask_json):
     told = ask_json("fits", "someone/Qwen3-8B-bnb-4bit", "--gpu", "rtx-4090", "--program", "vllm", "--context", "2048")
     assert (told["not_in"], told["status"], told["commands"]) == ("nf4", 3, [])
-    assert "vllm-bnb-plugin" in told["not_in_reason"]
+    assert "from 0.28 on by its plugin" in told["not_in_reason"]
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,7 @@ SQL, RULES = (
             "pipelines/pipelines.sql",
             "pipelines/training.sql",
             "pipelines/pipeline_training.sql",
+            "kv-cache/borrowed.sql",
             "capacity/verdict.sql",
             "capacity/cpu_split.sql",
             "capacity/together.sql",

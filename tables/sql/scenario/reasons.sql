@@ -194,8 +194,9 @@ END;
 -- Attention, sharing, formats of cache and weights.
 -- A cache in blocks is read by fused attention alone, of heads that are whole blocks.
 CREATE OR REPLACE MACRO head_beside_blocks(model, scenario) AS list_max(list_transform(list_filter(model.mixers,
-    lambda mixer: mixer.mechanism <> 'mla' AND mixer.query_width / mixer.head_count % scenario.kv_block_elements > 0),
-    lambda mixer: mixer.query_width / mixer.head_count));
+    lambda mixer: mixer.mechanism <> 'mla'
+        AND mixer.query_width / greatest(mixer.head_count, 1) % scenario.kv_block_elements > 0),
+    lambda mixer: mixer.query_width / greatest(mixer.head_count, 1)));
 CREATE OR REPLACE MACRO block_cache_reason(model, scenario) AS CASE
     WHEN scenario.kv_block_elements IS NULL THEN NULL
     WHEN head_beside_blocks(model, scenario) IS NOT NULL THEN scenario.engine_id || ' refuses a KV cache in '
