@@ -3,7 +3,7 @@
 --
 --   kind_share(layer, model, scenario)   of a kind of layers; stage_share where no layer borrows
 --
--- Units: layers. Source: llama-cpp-graph deals layers out. Not covered: periods whose full-context layer is not the last.
+-- Units: layers. Source: llama-cpp-graph deals layers out. Not covered: periods whose full-context layer comes first.
 
 -- Layers of a kind that cache before a stage of the pipeline begins, where the last layers cache nothing: those that
 -- read the whole context are the last of each period, as in all architectures whose layers borrow.
