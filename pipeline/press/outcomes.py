@@ -18,24 +18,24 @@ from pipeline.book.schema import FACTS
 
 # settings of a server that leave more for one request
 _CURES = "--gpu-memory-utilization|--max-num-seqs"
-_PLACES = 1024  # more than there are reports
 _FAR = 1_048_576  # where nobody says how far a model reads
 
 
 def fill_outcomes(connection: duckdb.DuckDBPyConnection) -> None:
     """Fills `outcome` of a database that holds facts, anatomy and formulas, and nothing else."""
     said = ", ".join(name for name in TYPES if name in FACTS["outcome"].column_names and name != "model_id")
+    (places,) = connection.execute("SELECT 1 + count(*) FROM outcome_fact").fetchone()
     # Rows may be longer than their model was trained for: positions are stretched that far, and a little more, by which an answer is known again.
     connection.execute(f"""
         CREATE OR REPLACE TEMP TABLE outcome_place AS SELECT outcome_id, row_number() OVER (ORDER BY outcome_id) AS place FROM outcome_fact;
         CREATE OR REPLACE TEMP TABLE outcome_asked AS FROM no_scenario UNION ALL BY NAME
         SELECT coalesce(model.model_id, outcome_fact.model_id) AS model_id, {said},
-            {_PLACES} * (greatest(context_tokens, coalesce(model.max_context_tokens, {_FAR})) // {_PLACES} + 1) + place AS max_context_tokens
+            {places} * (greatest(context_tokens, coalesce(model.max_context_tokens, {_FAR})) // {places} + 1) + place AS max_context_tokens
         FROM outcome_fact JOIN outcome_place USING (outcome_id) LEFT JOIN model ON model.model_id = known_model(outcome_fact.model_id)
     """)
     connection.execute("CREATE OR REPLACE TEMP TABLE outcome_answer AS FROM footprints('outcome_asked')")
     connection.execute("DELETE FROM outcome")
-    connection.execute(_OUTCOMES)
+    connection.execute(_OUTCOMES.format(places=places))
     for name in ("outcome_place", "outcome_asked", "outcome_answer"):
         connection.execute(f"DROP TABLE {name}")
 
@@ -45,13 +45,13 @@ _OUTCOMES = f"""
 INSERT INTO outcome BY NAME
 WITH answered AS (
     SELECT o AS report, f AS footprint FROM outcome_fact AS o JOIN outcome_place AS p ON p.outcome_id = o.outcome_id
-    LEFT JOIN outcome_answer AS f ON f.max_context_tokens % {_PLACES} = p.place
+    LEFT JOIN outcome_answer AS f ON f.max_context_tokens % {{places}} = p.place
 ),
 windowed AS (SELECT DISTINCT model_id FROM attention_layer WHERE window_tokens IS NOT NULL),
 described AS (
     SELECT report, footprint.*, model.vocab_size, running_format(model, footprint.dtype_id, footprint.engine_id) AS running_format,
         footprint.model_id IN (FROM windowed) AS has_windows, seeing.model_id IS NOT NULL AS sees, seeing.has_counted_tower,
-        sharing.data_setting, sharing.expert_setting, sharing.context_setting, kv, kv.setting AS kv_setting
+        sharing.data_setting, sharing.expert_setting, sharing.context_setting, kv, cache_setting(kv, footprint.program) AS kv_setting
     FROM answered
     LEFT JOIN model ON model.model_id = footprint.model_id
     LEFT JOIN seeing_model AS seeing ON seeing.model_id = footprint.model_id
