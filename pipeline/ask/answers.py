@@ -14,7 +14,7 @@ from pipeline.book import commands as pasted
 from pipeline.book.passes import FORMATS
 from pipeline.book.wishes import Wish
 
-from . import pictures, shared
+from . import host, pictures, shared
 from .almanac import Almanac, Row
 from .cards import of_larger
 from .helps import commands_of, held_otherwise, helps_of, smaller_of
@@ -176,8 +176,43 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
             row for row in told if row["engine_id"] not in CARDS or (row.get("pipeline_parallel") or 1) == 1
         ] + served
         answer["commands"] = commands_of(
-            almanac, model, whole, count, with_images=bool(use.images), program=use.program
-        )
+            almanac, model, whole, count, with_images=bool(use.images), program=use.program,
+            is_eager=use.attention == "eager",
+        )  # fmt: skip
+    return _shared(almanac, model, card, use, answer, told)
+
+
+def _shared(
+    almanac: Almanac, model: Model, card: Card, use: Use, answer: dict[str, Any], told: list[Row]
+) -> dict[str, Any]:
+    """The answer with the computer's memory, where that was said; of so many layers on the card, where those were."""
+    if way := host.asked_way(almanac, model, card, use, told):
+        return answer | {
+            "way": way,
+            "verdict": way["verdict"],
+            "reason": way["unknown_reason"],
+            "commands": [],
+            "helps": [],
+        }
+    if answer["verdict"] not in ("tight", "no"):
+        return answer
+    if beside := host.beside(almanac, model, card, use, told):
+        answer["beside"] = beside
+        if beside["is_held"]:
+            helps = [each for each in answer["helps"] if each["help"] != "layers"]
+            row = next(row for row in told if row["dtype_id"] == beside["dtype_id"] and row["engine_id"] == "llama.cpp")
+            fitting = [row | {"verdict": "fits"}]
+            own = {"ollama": "ollama", "llama.cpp": "llama.cpp", None: "llama.cpp"}.get(use.program)
+            commands = commands_of(
+                almanac, model, fitting, 1, program=use.program, is_eager=use.attention == "eager", split=host.flags_of(beside), alone=own,
+            )  # fmt: skip
+            return answer | {
+                "verdict": "fits",
+                "best": told_of(row),
+                "helps": helps,
+                "settings": [],
+                "commands": commands,
+            }
     return answer
 
 

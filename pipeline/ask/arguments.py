@@ -12,6 +12,8 @@ from pipeline.base.arguments import Parser
 
 from .shared import OFFLOADS
 
+ATTENTIONS = ("flash", "eager")
+MOST_LAYERS = 9999  # more than any model has: all of them
 CHECKPOINTINGS = ("full", "selective", "none")
 PHASES = ("inference", "lora", "qlora", "full-finetune", "pretrain")
 LORA_TARGETS = ("all-linear", "attention", "query-value", "linear-layers", "attention-experts", "experts")
@@ -131,6 +133,34 @@ def add(commands: Any) -> None:
         help="tokens that vLLM reads in a step: 2048 is its own on cards below 70 GiB (default: 8192, whatever the card)",
     )
     fits.add_argument(
+        "--ram",
+        type=_ram,
+        metavar="SIZE",
+        help="the computer's own memory, where llama.cpp may keep what the card does not hold: 64GB",
+    )
+    fits.add_argument(
+        "-ngl",
+        "--n-gpu-layers",
+        "--gpu-layers",
+        dest="gpu_layers",
+        type=_layers,
+        metavar="N",
+        help="layers that llama.cpp puts on the card (default: all of them)",
+    )
+    fits.add_argument(
+        "--n-cpu-moe",
+        dest="expert_layers",
+        type=_layers,
+        metavar="N",
+        help="layers of a mixture of experts whose experts llama.cpp keeps in the computer's memory, all else on the card",
+    )
+    fits.add_argument(
+        "--attention",
+        choices=ATTENTIONS,
+        default=None,
+        help="of llama.cpp and Transformers: eager is without flash attention (-fa off; default: flash)",
+    )
+    fits.add_argument(
         "--no-mmproj",
         dest="text_only",
         action="store_true",
@@ -180,6 +210,12 @@ def add(commands: Any) -> None:
     what.add_argument("--format", type=_name, metavar="F", help="in this format alone, for example Q4_K_M")
     what.add_argument("--kv", type=_name, metavar="F", help="format of the cache, for example q8_0")
     what.add_argument(
+        "--no-mmproj",
+        dest="text_only",
+        action="store_true",
+        help="leave out what llama.cpp sees with (its second file): text alone",
+    )
+    what.add_argument(
         "--limit", type=_count("--limit", 10_000), default=15, metavar="N", help="rows to show (default: 15)"
     )
     _add_output(what)
@@ -209,6 +245,12 @@ def add(commands: Any) -> None:
         "--days", type=_positive, default=1.0, metavar="N", help="with --train-on: the time that there is (default: 1)"
     )
     plan.add_argument("--price", type=_positive, metavar="P", help="with --train-on: what an hour of a card costs")
+    plan.add_argument(
+        "--no-mmproj",
+        dest="text_only",
+        action="store_true",
+        help="leave out what llama.cpp sees with (its second file): text alone",
+    )
     plan.add_argument("--limit", type=_count("--limit", 100), default=5, metavar="N", help="ways to show (default: 5)")
     _add_output(plan)
 
@@ -488,6 +530,26 @@ def _positive(text: str) -> float:
     if not 0 < number < 1e6:
         raise argparse.ArgumentTypeError(f"{text[:40]!r} is no number above 0")
     return number
+
+
+def _ram(text: str) -> int:
+    """Bytes of the computer's memory: 64, 64GB and 64GiB are the same, as it is sold."""
+    from .question import amount
+
+    said = re.fullmatch(r"(?i)\s*(\d+(?:\.\d+)?)\s*(?:gi?b?)?\s*", text)
+    try:
+        return amount(f"{said[1]}GiB" if said else text)
+    except ValueError as reason:
+        raise argparse.ArgumentTypeError(str(reason)) from None
+
+
+def _layers(text: str) -> int:
+    """A number of layers; -1 and `all` are all of them."""
+    if text in ("-1", "all"):
+        return MOST_LAYERS
+    if not re.fullmatch(r"\d{1,4}", text):
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no number of layers")
+    return int(text)
 
 
 def _amount(text: str) -> str:

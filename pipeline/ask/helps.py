@@ -8,6 +8,7 @@ from typing import Any
 from pipeline.base.bounds import visible
 from pipeline.book import commands as pasted
 
+from . import host
 from .almanac import Almanac, Row
 from .question import Card, Model, Use
 from .scenarios import SMALL_CACHE, USUAL, told_of, verdict_of
@@ -18,6 +19,8 @@ from .works import same_of
 SIBLINGS, OTHERS = 4, 2
 _ALL_OF_IT = "LLAMA_ARG_FIT_TARGET=0"  # what Ollama is told where it is to keep nothing free of a card
 _UNREAD = "No source here says what its files are in: in 16 bits they take this, in fewer less."
+_ALL_LAYERS = "-ngl 99"
+_FLASH = "-fa on"  # what llama.cpp's command says of attention
 _OF_ANOTHER = {"ollama": "llama.cpp"}  # whose numbers are told of it
 # how an engine is told of its cache's format (kv_dtype.setting, and Ollama's words): each command has its own words for it
 _SIXTEEN = ("fp32", "bf16", "fp16")  # caches that llama.cpp is not told of
@@ -59,19 +62,8 @@ def helps_of(
     )
     # (images are no part of that question)
     if not use.is_training and not use.images and count == 1 and dtype is not None and dtype.startswith("gguf-"):
-        free = card.free_bytes
-        # what a file holds beyond the format is kept free, as if all of it were on the card
-        if (model.beyond_bytes or kept) and told:
-            free = (told[0]["capacity_bytes"] if free is None else free) - model.beyond_bytes - kept
-        asked = {"gpu": card.gpu_id, "model": model.model_id, "dtype": dtype, "context": use.context_tokens}
-        asked |= {"sequences": use.sequences or 1, "kv": use.kv_dtype_id, "free": free}
-        (row,) = almanac.rows(
-            "FROM layers_that_fit($gpu, $model, dtype_id := $dtype, context_tokens := $context, sequences := $sequences, kv_dtype_id := $kv, "
-            "free_bytes := $free)",
-            asked,
-        )
-        # (all of them are no share: some builds keep what a model sees with free once more, which is not counted there)
-        if row["unknown_reason"] is None and row["gpu_layers"] and row["gpu_layers"] <= row["layer_count"]:
+        row = host.layers_of(almanac, model, card, use, told, dtype)
+        if host.is_shared(row):
             found.append(
                 {"help": "layers", **{name: value for name, value in row.items() if name not in ("gpu_id", "model_id")}}
             )
@@ -124,9 +116,13 @@ def commands_of(
     *,
     with_images: bool = False,
     program: str | None = None,
+    is_eager: bool = False,
+    split: str = "",
+    alone: str | None = None,
 ) -> list[dict[str, str]]:
     """Of each engine the command for its best format that fits, that of `program` first; none for a model that no command runs. With images
-    none that runs text alone: what is converted for one question is the text, and a pipeline that generates text takes no image."""
+    none that runs text alone: what is converted for one question is the text, and a pipeline that generates text takes no image. `split` is how
+    llama.cpp is told to share it with the CPU: then the command of `alone` is told and no other."""
     if model.row["pipeline_tag"] not in pasted.TALKING or not pasted.SAFE.fullmatch(model.model_id):
         return []
     same = same_of(almanac, model)
@@ -152,7 +148,9 @@ def commands_of(
         users = row["sequences"] if row else 1
         if (
             line["engine"] in found
+            or (split and line["engine"] != alone)
             or row is None
+            or (is_eager and _FLASH not in line["command"])
             or not row["share_is_free"]
             or (users > 1 and engine == "transformers")
             or (with_images and (engine == "transformers" or not line["held"]))
@@ -176,6 +174,10 @@ def commands_of(
                 "devices": "'auto'",
             }
         command = pasted.fill(line["command"], row["dtype_id"], held, asked)
+        if split:
+            command = command.replace(_ALL_LAYERS, split)
+        if is_eager:
+            command = command.replace(_FLASH, "-fa off")
         kept = (
             kept_free_by(almanac, line["engine"]) if line["engine"] != program and line["engine"] in _OF_ANOTHER else 0
         )

@@ -132,7 +132,7 @@ def fits(almanac: Almanac, said: Said) -> Answer:
         answer = sounds.fits(almanac, model, card, use, seconds)
     else:
         use = contexts.with_own(almanac, model, use, [card])
-        answer = answers.fits(almanac, model, card, use, every=asked.all)
+        answer = answers.fits(almanac, model, card, replace(use, ram_bytes=asked.ram), every=asked.all)
     if said.is_config:
         answer["about"] = own.about(model)
     notes = [

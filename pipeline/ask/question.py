@@ -92,6 +92,10 @@ class Use:
     max_num_seqs: int | None = None  # requests that it runs at once
     batched_tokens: int | None = None  # that it reads in a step
     text_only: bool | None = None  # what it sees with is left out
+    attention: str | None = None
+    ram_bytes: int | None = None  # the computer's own memory
+    gpu_layers: int | None = None  # that llama.cpp is told to put on the card
+    expert_layers: int | None = None  # whose experts it is told to keep off it
     is_in_own_format: bool = False  # whether that trains in a format of its own, which nobody asked to be another
     images: int | None = None  # in each prompt
     image_width: int | None = None

@@ -84,6 +84,7 @@ def scenario_of(model: Model, use: Use, dtype: str | None, engine: str | None, c
         "batched_tokens": use.batched_tokens,
         "max_num_seqs": use.max_num_seqs,
         "text_only": use.text_only,
+        "attention": use.attention,
         "checkpointing": use.checkpointing,
         "optimizer_id": use.optimizer_id,
         "loss": use.loss,
@@ -118,7 +119,7 @@ def formats_of(almanac: Almanac, model: Model, card: Card, use: Use, *, every: b
         for dtype in row["dtype_ids"].split()
         for engine in (row["engine_ids"] or "").split() or [None]
     }
-    if (use.program or use.text_only) is not None and not use.is_training:
+    if (use.program or use.engine_id) is not None and not use.is_training:
         # the engine of an old version has the formats of its successor
         names = (use.engine_id, str(use.engine_id).partition("-0.")[0], str(use.engine_id).partition("-4.")[0])
         names += (_FORMATS_OF.get(str(use.engine_id)),)

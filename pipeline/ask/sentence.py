@@ -134,6 +134,7 @@ def _with_options(
     """The options that words say, set; and the sentence that says so."""
     told = argparse.Namespace(**vars(asked))
     flags: list[str] = []
+    notes: list[str] = []
     lenders = [said.value for said in found if said.option == LENDER]
     found = [said for said in found if said.option != LENDER]
     if lenders and not asked.gpu and not any(said.option == "gpu" for said in found):
@@ -141,11 +142,14 @@ def _with_options(
     for said in found:
         if said.note:
             continue
+        if said.option == "ram" and not hasattr(asked, "ram"):
+            notes.append(f"{said.flag} is asked by fits: what fits the card alone is told here.")
+            continue
         if not hasattr(asked, said.option):
             raise Wrong(f"{in_words(whole)} says {said.flag}, which {asked.command} is not asked")
         held = getattr(told, said.option)
         is_list = said.option == "gpu" and asked.command == "plan"
-        if held is not None or said.flag in flags:
+        if (held is not None and held is not False) or said.flag in flags:
             is_unlike = said.option == "gpu" and not is_list and held != said.value
             more = f" (cards of two kinds together: {visible(held)} + {visible(said.value)})" if is_unlike else ""
             raise Wrong(
@@ -153,7 +157,7 @@ def _with_options(
             )
         setattr(told, said.option, [said.value] if is_list else said.value)
         flags.append(said.flag)
-    notes = [f"{visible(said.note)}." for said in found if said.note]
+    notes += [f"{visible(said.note)}." for said in found if said.note]
     asks = [f"{visible(whole)} is asked as {visible(name)} {visible(' '.join(flags))}."] if flags else []
     return told, " ".join([*asks, *notes])
 

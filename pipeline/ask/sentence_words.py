@@ -11,7 +11,7 @@ from typing import Any
 
 from . import card_names, shared
 from .almanac import Almanac
-from .arguments import OBJECTIVES, PHASES, image_size, phase_of, tokens
+from .arguments import MOST_LAYERS, OBJECTIVES, PHASES, image_size, phase_of, tokens
 from .problems import Problem
 from .question import dtype_of, named_program
 
@@ -45,7 +45,20 @@ _USERS = re.compile(
 LENDER = "lender"  # no option: whose card it is
 BITS = re.compile(r"(?i)[2-8][ -]?bits?")
 _VERSION = re.compile(r"(?i)v?\d+(\.\d+)+\w*|b\d+")
-_CACHE = re.compile(r"(?i)kv(?: cache)?(?: in)? (\S+)|(\S+) kv(?: cache)?")
+_CACHE = re.compile(
+    r"(?i)(?:kv(?:[ -]?cache)?|cache|context)(?: quant(?:i[sz]ation|i[sz]ed)?)?(?: in| at| to| type)? (\S+)|"
+    r"(\S+) (?:quanti[sz]ed )?(?:kv(?:[ -]?cache)?|cache)|(?:-ctk|--cache-type-k) (\S+)(?: (?:-ctv|--cache-type-v) (\S+))?"
+)
+_CACHES = {
+    "q8": "q8_0",
+    "q4": "q4_0",
+    "q5": "q5_0",
+    "f16": "fp16",
+    "8bit": "q8_0",
+    "8-bit": "q8_0",
+    "4bit": "q4_0",
+    "4-bit": "q4_0",
+}
 # an option whose value is a number, and how people say it
 _COUNTED = {
     "tensor_parallel": ("--tensor-parallel", re.compile(r"(?i)(?:tp|tensor[ -]parallel(?:ism)?)[ =]?(\d{1,4})")),
@@ -58,7 +71,23 @@ _COUNTED = {
 }
 _LIGER = re.compile(r"(?i)liger(?:[- _]kernels?)?")
 _CHECKPOINTING = re.compile(r"(?i)(no |without )?(?:gradient |activation )?(?:re)?checkpointing|(no )recompute")
-_HOST = re.compile(r"(?i)(?:\d+ ?gi?b )(?:of )?(?:system |main |ddr\d )*ram|(?:\d+ ?gi?b )(?:main|system) memory")
+_RAM = r"(?:system |main |cpu |ddr\d |ddr\d-\d+ )*(?:ram|ddr\d)"
+_HOST = re.compile(
+    rf"(?i)(?:with )?(\d+(?:\.\d+)?) ?(?:gi?b?|gigs?)?(?: of)? {_RAM}|(?:with )?{_RAM}[: ](\d+(?:\.\d+)?) ?(?:gi?b?|gigs?)?|"
+    r"(\d+) ?gi?b (?:main|system) memory"
+)
+_RAM_LAST = re.compile(rf"(?i)(?:^| )\d+ ?(?:gi?b?|gigs?)?(?: of)? {_RAM}$|\bram$")
+_SIZES = re.compile(r"(?i)\b\d+ ?gi?b\b")
+_EXPERT_LAYERS = re.compile(r"(?i)(?:--?)?(?:n[- ]?cpu[- ]?moe|ncmoe)[ =](\d{1,4})")
+_GPU_LAYERS = re.compile(
+    r"(?i)(?:--?)?(?:ngl|n?-?gpu-?layers|num_gpu)[ =](-1|all|\d{1,4})|(\d{1,4}) (?:gpu layers|layers on (?:the )?gpu)"
+)
+_ALL_EXPERTS = re.compile(r"(?i)--?cpu-?moe|(?:all )?experts (?:on|in) (?:the )?(?:cpu|ram)")
+_NO_FLASH = re.compile(
+    r"(?i)(?:no|without) (?:flash[ -]?att(?:entio)?n|fa)|(?:flash[ -]?att(?:entio)?n|-fa|--flash-attn)[ =](?:off|0|disabled)"
+)
+_FLASH = re.compile(r"(?i)(?:with )?(?:flash[ -]?att(?:entio)?n|-fa|--flash-attn)(?:[ =](?:on|1|auto|enabled))?")
+_NO_TOWER = re.compile(r"(?i)--no-mmproj|no-?mmproj|(?:no|without) (?:mmproj|vision)|text[ -]only")
 
 
 @dataclass(frozen=True)
@@ -85,6 +114,9 @@ def spaced(text: str) -> str:
 
 def is_counted(text: str) -> bool:
     """Whether a number and what it counts stand together: 12 users, 4 images."""
+    found = _CACHE.fullmatch(text)
+    if found and (found[2] or "").lower() in (*_CACHES, "q8_0", "q4_0", "q5_0", "q5_1", "q4_1", "fp8", "fp16"):
+        return True
     return bool(_USERS.fullmatch(text) or any(pattern.fullmatch(text) for _, pattern in _COUNTED.values()))
 
 
@@ -177,7 +209,10 @@ def _cache(almanac: Almanac, text: str) -> Said | None:
     from .question import kv_dtype_of
 
     found = _CACHE.fullmatch(text)
-    return Said("kv", kv := kv_dtype_of(almanac, found[1] or found[2]), f"--kv {kv}") if found else None
+    if not found or (found[4] and found[4].lower() != found[3].lower()):
+        return None  # (keys and values in unlike formats nobody counted)
+    said = (found[1] or found[2] or found[3]).lower()
+    return Said("kv", kv := kv_dtype_of(almanac, _CACHES.get(said, said)), f"--kv {kv}")
 
 
 def _sharding(_: Almanac, text: str) -> Said | None:
@@ -209,8 +244,25 @@ def _lender(_: Almanac, text: str) -> Said | None:
 
 
 def _host(_: Almanac, text: str) -> Said | None:
-    note = f"{text} is no part of the question: what the computer's own memory has to hold stands with the answer"
-    return Said("", None, note=note) if _HOST.fullmatch(text) else None
+    found = _HOST.fullmatch(text)
+    size = float(found[1] or found[2] or found[3]) if found else 0
+    return Said("ram", int(size * 2**30), f"--ram {size:g}GiB") if size else None
+
+
+def _shared(_: Almanac, text: str) -> Said | None:
+    """What llama.cpp is told of layers, experts, attention and of what a model sees with."""
+    if found := _EXPERT_LAYERS.fullmatch(text):
+        return Said("expert_layers", int(found[1]), f"--n-cpu-moe {found[1]}")
+    if _ALL_EXPERTS.fullmatch(text):
+        return Said("expert_layers", MOST_LAYERS, "--cpu-moe")
+    if found := _GPU_LAYERS.fullmatch(text):
+        said = found[1] or found[2]
+        return Said("gpu_layers", MOST_LAYERS if said in ("-1", "all") else int(said), f"-ngl {said}")
+    if _NO_FLASH.fullmatch(text):
+        return Said("attention", "eager", "--attention eager")
+    if _FLASH.fullmatch(text):
+        return Said("attention", "flash", "--attention flash")
+    return Said("text_only", True, "--no-mmproj") if _NO_TOWER.fullmatch(text) else None
 
 
 def _format(almanac: Almanac, text: str) -> Said | None:
@@ -227,6 +279,8 @@ def _program(almanac: Almanac, text: str) -> Said | None:
 
 def _card(almanac: Almanac, text: str) -> Said | None:
     name = re.sub(r"(?i)^an? ", "", text)
+    if _RAM_LAST.search(name) or len(_SIZES.findall(name)) > 1 + name.count("+"):
+        return None  # (the memory of the computer, which no name of a card has)
     for each in card_names.unlike(name):
         card_names.called(almanac, card_names.counted(each)[0])
     return Said("gpu", name, f"--gpu {_quoted(name)}") if name else None
@@ -238,6 +292,7 @@ def _quoted(text: str) -> str:
 
 _READERS: tuple[Callable[[Almanac, str], Said | None], ...] = (
     _host,
+    _shared,
     _card,
     _phase,
     _objective,

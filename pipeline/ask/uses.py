@@ -51,17 +51,22 @@ def use_of(almanac: Almanac, asked: argparse.Namespace, adapter: Any, model: Any
         )
     shares = shared.used(sharding, offload, program, is_training=is_training)
     text_only = _text_only(asked, program, is_text=not (is_made or is_training))
+    kv = question.kv_dtype_of(almanac, asked.kv) if asked.kv else None
+    is_shared = any(getattr(asked, name, None) is not None for name in ("gpu_layers", "expert_layers"))
+    # (of what llama.cpp alone is told, the others have nothing to say)
+    is_shared |= getattr(asked, "attention", None) == "eager" or bool(kv and not program and _is_of_llama(almanac, kv))
     use = question.Use(
         program=program and program.program_id,
         program_version=program and program.version,
-        engine_id="llama.cpp" if text_only else program and program.engine_id,
+        engine_id=program.engine_id if program and not text_only else "llama.cpp" if text_only or is_shared else None,
         text_only=text_only,
+        **_shared_with_cpu(asked, program, is_text=not (is_made or is_training)),
         is_in_own_format=bool(program and is_training and program.dtype_id and not asked.format),
         phase_id=phase,
         context_tokens=asked.context,
         sequences=asked.users or (None if program or objective else 1),
         dtype_id=question.dtype_of(almanac, asked.format) if asked.format else None,
-        kv_dtype_id=question.kv_dtype_of(almanac, asked.kv) if asked.kv else None,
+        kv_dtype_id=kv,
         lora_rank=rank,
         lora_targets=targets,
         lora_dropout=dropout,
@@ -82,11 +87,39 @@ def _text_only(asked: argparse.Namespace, program: Any, *, is_text: bool) -> boo
         return None
     if not is_text or any(getattr(asked, name, None) for name in ("draft", "objective", "log", "images")):
         raise Wrong("--no-mmproj is of text that llama.cpp writes: without --phase, --draft, --log and --images")
+    if getattr(asked, "wish", None) == "vision":
+        raise Wrong("--no-mmproj leaves out what a model sees with: without --for vision")
     if program and (program.engine_id != "llama.cpp" or program.program_id == "ollama"):
         raise Wrong(
             "--no-mmproj is of programs that load what a model sees with from a second file: --program llama.cpp"
         )
     return True
+
+
+def _is_of_llama(almanac: Almanac, kv: str) -> bool:
+    """Whether llama.cpp alone has a cache in that format."""
+    return bool(
+        almanac.value("SELECT any_value(engine_ids) = 'llama.cpp' FROM kv_dtype WHERE kv_dtype_id = $kv", {"kv": kv})
+    )
+
+
+def _shared_with_cpu(asked: argparse.Namespace, program: Any, *, is_text: bool) -> dict[str, Any]:
+    """What llama.cpp is told of the CPU and of its attention."""
+    names = {
+        "gpu_layers": ("-ngl", "gpu_layers"),
+        "expert_layers": ("--n-cpu-moe", "expert_layers"),
+        "attention": ("--attention", "attention"),
+    }
+    said = {own: getattr(asked, name, None) for name, (_flag, own) in names.items()}
+    for name, (flag, own) in names.items():
+        if said[own] is None:
+            continue
+        if not is_text or any(getattr(asked, other, None) for other in ("draft", "objective", "log")):
+            raise Wrong(f"{flag} is of text that llama.cpp writes: without --phase, --draft, --objective and --log")
+        engines = ("llama.cpp", "transformers") if name == "attention" else ("llama.cpp",)
+        if program and program.engine_id not in engines:
+            raise Wrong(f"{flag} is of llama.cpp and of programs that run it: --program llama.cpp")
+    return {name: value for name, value in said.items() if value is not None}
 
 
 def _said_of_training(

@@ -9,7 +9,7 @@ from typing import Any
 
 from pipeline.base.bounds import visible
 
-from . import contexts, shared, training_helps, training_words
+from . import contexts, host_words, shared, training_helps, training_words
 from .input_words import at_of, counted_with, without_reach
 from .page import Page
 from .setting_words import holds_for, say_unsaid, setting_of_drafted, with_flags
@@ -198,8 +198,12 @@ def _sentence(answer: dict[str, Any]) -> str:
         if use["phase_id"] != "inference":
             does = tuple(f"{can} {PHASES[use['phase_id']]}" for can in ("cannot", "can"))
         return f"{how}: {answer['model']} {does[verdict != 'no']} on {where}, with {told}: {gib_of(best['total_bytes'])} of {gib_of(card['usable_bytes'])} GiB."
+    if answer.get("way") and verdict is not None:
+        return host_words.as_told(answer, where, at_of(answer), gib_of)
     if verdict is None:
         return f"Not known: {answer['reason'] or 'no figure of this model'}."
+    if answer.get("beside") and verdict == "fits":
+        return host_words.beside(answer, where, at_of(answer), gib_of)
     size = f"{gib_of(best['total_bytes'])} of {gib_of(best['capacity_bytes'])} GiB"
     at = at_of(answer)
     name = format_name(best["dtype_id"])
@@ -231,7 +235,7 @@ def _sentence(answer: dict[str, Any]) -> str:
         )
     return (
         f"No: {answer['model']} cannot {how} on {where} {at}: the smallest of its formats here, {format_name(least['dtype_id'])}, "
-        f"needs {gib_of(least['total_bytes'])} of {gib_of(least['capacity_bytes'])} GiB."
+        f"needs {gib_of(least['total_bytes'])} of {gib_of(least['capacity_bytes'])} GiB.{host_words.not_beside(answer, gib_of)}"
     )
 
 

@@ -99,9 +99,29 @@ def test_a_plan_is_asked_so_too(ask_json):
     assert told.pop("heard") == "qwen3 8b lora 3090 is asked as qwen3 8b --phase lora --gpu 3090." and told == same
 
 
-def test_what_is_no_part_of_a_question_is_said(ask_json):
-    told = ask_json("fits", "qwen3 8b 4090 64gb ram")
-    assert "--gpu 4090." in told["heard"] and "64gb ram is no part of the question" in told["heard"]
+def test_the_memory_of_the_computer_is_no_card(ask_json):
+    told = ask_json("fits", "qwen3 8b 3060 12gb 64gb ram")
+    assert "--gpu '3060 12gb' --ram 64GiB." in told["heard"] and told["use"]["ram_bytes"] == 64 * 2**30
+    assert "--ram 64GiB is asked by fits" in ask_json("what", "3060 12gb 64gb of ddr5")["heard"]
+
+
+@pytest.mark.some(4)
+@pytest.mark.parametrize(
+    ("words", "options"),
+    [
+        ("q8 cache", ["--kv", "q8_0"]),
+        ("q8 kv", ["--kv", "q8_0"]),
+        ("kv cache q4", ["--kv", "q4_0"]),
+        ("-ctk q8_0 -ctv q8_0", ["--kv", "q8_0"]),
+        ("ctx 32k", ["--context", "32768"]),
+        ("flash attn off", ["--attention", "eager"]),
+        ("-ngl 20", ["-ngl", "20"]),
+        ("no mmproj", ["--no-mmproj"]),
+    ],
+)
+def test_words_of_people_who_run_at_home(ask_json, words, options):
+    told, same = ask_json("fits", f"qwen3 8b 4090 {words}"), ask_json("fits", TEXT, "--gpu", "rtx-4090", *options)
+    assert told["formats"] == same["formats"] and told["verdict"] == same["verdict"]
 
 
 @pytest.mark.parametrize(

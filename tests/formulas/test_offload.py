@@ -250,3 +250,13 @@ def test_caches_of_all_layers_are_never_less_than_the_whole(book, footprint_of, 
     [(caches, layers)] = book.execute(query, [model]).fetchall()
     assert len(caches) == layers
     assert sum(parts.values()) - layers <= sum(caches) <= sum(parts.values()) + parts["kv_padding_bytes"]
+
+
+def test_without_what_it_sees_with_more_layers_fit(book, footprint_of):
+    """text_only takes the tower off the card, and nothing else."""
+    asked = {"dtype_id": "gguf-q4_k_m", "context_tokens": 8192, "told_gpu_layers": 10}
+    model = "google/gemma-3-27b-it"
+    whole, alone = (ask(book, "rtx-3060-12gb", model, **asked, text_only=text) for text in (False, True))
+    both = [footprint_of(model, dtype_id="gguf-q4_k_m", context_tokens=8192, text_only=text) for text in (False, True)]
+    assert whole["gpu_bytes"] - alone["gpu_bytes"] == both[0]["total_bytes"] - both[1]["total_bytes"] > 2**28
+    assert whole["host_bytes"] == alone["host_bytes"]

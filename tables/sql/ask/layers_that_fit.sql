@@ -3,6 +3,8 @@
 --   gpu_layers          the most that fit with their error band, as -ngl of llama.cpp counts them (the output is one)
 --   cpu_expert_layers   of a mixture of experts the fewest blocks whose experts stay on the CPU (--n-cpu-moe) while all
 --                       else is on the GPU
+--   told_gpu_layers, told_expert_layers   so many in their place, whether they fit or not (-ngl 20; --n-cpu-moe 20)
+--   text_only := true   without what llama.cpp sees with (--no-mmproj)
 --
 -- Units: bytes of the GPU and of the host. Sources: those of capacity/cpu_split.sql. Not covered: what that does not
 --   cover.
@@ -11,14 +13,15 @@
 -- free_bytes := n is what is free of the card, or of one that nobody names (gpu_id NULL).
 CREATE OR REPLACE MACRO layers_that_fit(
     gpu_id, model_id, dtype_id := 'gguf-q4_k_m', context_tokens := NULL, sequences := 1, kv_dtype_id := NULL,
-    attention := NULL, free_bytes := NULL
+    attention := NULL, free_bytes := NULL, text_only := NULL, told_gpu_layers := NULL, told_expert_layers := NULL
 ) AS TABLE
 WITH card_asked AS (SELECT gpu_id::VARCHAR AS gpu_id, free_bytes::BIGINT AS free_bytes),
 scenario_asked AS (
     SELECT
         known_model(model_id) AS model_id, dtype_id AS dtype_id, 'inference' AS phase_id, NULL::VARCHAR AS engine_id,
         context_tokens AS context_tokens, sequences AS sequences, kv_dtype_id AS kv_dtype_id,
-        NULL::VARCHAR AS optimizer_id, NULL::VARCHAR AS checkpointing, attention AS attention, 1 AS gpu_count
+        NULL::VARCHAR AS optimizer_id, NULL::VARCHAR AS checkpointing, attention AS attention, 1 AS gpu_count,
+        asked_flag(text_only) AS text_only
 ),
 asked AS (SELECT known_model(model_id) AS model_id, dtype_id AS dtype_id),
 layer AS MATERIALIZED (FROM layer_weights((SELECT model_id FROM asked), dtype_id := (SELECT dtype_id FROM asked))),
@@ -28,22 +31,30 @@ held AS (
 ),
 cached AS MATERIALIZED (
     SELECT footprint, layer_caches(model, footprint) AS caches
-    FROM (SELECT told AS footprint FROM footprints_in('scenario_asked', 'inference', is_plain := true) AS told)
+    FROM (SELECT told AS footprint FROM footprints_in('scenario_asked', 'inference',
+        is_plain := NOT coalesce(asked_flag(text_only), false)) AS told)
     LEFT JOIN shape_row ON shape_row.model_id = footprint.model_id
+),
+loaded AS (
+    SELECT * REPLACE (weights_bytes - iif(coalesce(asked_flag(text_only), false), tower_bytes, 0) AS weights_bytes)
+    FROM weight
 ),
 whole AS MATERIALIZED (
     SELECT footprint.* EXCLUDE (host_bytes), model.layer_count AS blocks,
         list_max(held.expert_bytes) > 0 AS has_experts, has_layers_apart(weight, held) AS has_layers_apart,
         iif(footprint.unknown_reason IS NULL, cpu_splits(model, weight, footprint, held, caches), NULL) AS ways
-    FROM (SELECT footprint, caches, weight FROM cached LEFT JOIN weight
+    FROM (SELECT footprint, caches, weight FROM cached LEFT JOIN loaded AS weight
         ON weight.model_id = footprint.model_id AND weight.dtype_id = footprint.dtype_id)
     LEFT JOIN shape_row ON shape_row.model_id = footprint.model_id
     CROSS JOIN held
 ),
 best AS (
     -- (least passes over nulls: an amount of memory may stand for the card, or be what is free of it)
-    SELECT most_layers(ways, error_band, bytes) AS layers,
-        iif(engine_id = 'llama.cpp' AND has_experts, fewest_experts(ways, blocks, error_band, bytes), NULL) AS experts
+    SELECT iif(told_gpu_layers IS NULL, most_layers(ways, error_band, bytes),
+            told_layers(ways, blocks, told_gpu_layers)) AS layers,
+        iif(engine_id = 'llama.cpp' AND has_experts, iif(told_expert_layers IS NULL,
+            fewest_experts(ways, blocks, error_band, bytes), told_experts(ways, blocks, told_expert_layers)), NULL)
+            AS experts
     FROM whole, card_asked LEFT JOIN gpu ON gpu.gpu_id = lower(card_asked.gpu_id),
         LATERAL (SELECT asked_bytes(gpu, card_asked.free_bytes) AS bytes) AS given
 ),

@@ -143,6 +143,12 @@ CREATE OR REPLACE MACRO most_layers(ways, error_band, bytes) AS
 CREATE OR REPLACE MACRO fewest_experts(ways, layer_count, error_band, bytes) AS
     list_filter(ways, lambda way: way.on_gpu > layer_count AND takes(way.gpu_bytes, error_band, bytes))[1];
 
+-- As many layers on the GPU, and as many blocks whose experts stay, as somebody says; more than there are are all.
+CREATE OR REPLACE MACRO told_layers(ways, layer_count, told) AS list_filter(ways,
+    lambda way: way.cpu_expert_layers = 0 AND way.on_gpu <= least(told, layer_count + 1))[-1];
+CREATE OR REPLACE MACRO told_experts(ways, layer_count, told) AS list_filter(ways,
+    lambda way: way.on_gpu > layer_count AND way.cpu_expert_layers <= least(told, layer_count))[-1];
+
 -- Whether the layers add up to what the table `weight` has of them: else they are not told apart.
 CREATE OR REPLACE MACRO has_layers_apart(weight, held) AS
     coalesce(list_sum(held.layer_bytes), 0) * 1.001 >= greatest(weight.layer_bytes, 1);

@@ -1,0 +1,133 @@
+"""What llama.cpp keeps in the computer's memory of a model that a card does not hold: whole layers, or the experts of a mixture.
+
+Of unlike programs that run it within, each moves them in its own words; where a person says how much memory the computer has, that is the answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from .almanac import Almanac, Row
+from .arguments import MOST_LAYERS
+from .question import Card, Model, Use
+from .scenarios import USUAL
+from .settings import kept_free_by
+
+RUN_IT = (None, "llama.cpp", "ollama", "lm-studio", "koboldcpp")  # programs that share a model with the CPU
+_TRIED = 4  # formats, each a question of its own
+_SYSTEM = "SELECT any_value(value) FROM constant WHERE constant_id = 'host_system_bytes'"
+
+
+def layers_of(almanac: Almanac, model: Model, card: Card, use: Use, told: list[Row], dtype: str) -> Row:
+    """layers_that_fit of what is asked. What a file holds beyond the format, and what a program keeps free, is taken off as if all of it were
+    on the card."""
+    free, kept = card.free_bytes, kept_free_by(almanac, use.program, use.program_version)
+    if (model.beyond_bytes or kept) and told:
+        free = (told[0]["capacity_bytes"] if free is None else free) - model.beyond_bytes - kept
+    given = {
+        "dtype_id": dtype, "context_tokens": use.context_tokens, "sequences": use.sequences or 1, "kv_dtype_id": use.kv_dtype_id,
+        "free_bytes": free,
+    }  # fmt: skip
+    # (an older almanac is not asked for what it does not know)
+    more = {"attention": use.attention, "text_only": use.text_only, "told_gpu_layers": use.gpu_layers}
+    given |= {
+        name: value for name, value in (more | {"told_expert_layers": use.expert_layers}).items() if value is not None
+    }
+    words = ", ".join(f"{name} := ${name}" for name in given)
+    asked = {"gpu": card.gpu_id, "model": model.model_id} | given
+    (row,) = almanac.rows(f"FROM layers_that_fit($gpu, $model, {words})", asked)
+    return row
+
+
+def is_shared(row: Row) -> bool:
+    """Whether some of it goes to the card and some does not. (All of the layers are no share: some builds keep what a model sees with free once
+    more, which is not counted there.)"""
+    return bool(row["unknown_reason"] is None and row["gpu_layers"] and row["gpu_layers"] <= row["layer_count"])
+
+
+def beside(almanac: Almanac, model: Model, card: Card, use: Use, told: list[Row]) -> dict[str, Any] | None:
+    """How a model runs with a part of it in the computer's memory, of which there are `use.ram_bytes`: the first usual format, else the largest,
+    that both hold. `is_held` is whether the memory takes what the card leaves to it, its error margin and what the system needs beside it."""
+    if use.ram_bytes is None or use.is_training or use.images or use.program not in RUN_IT:
+        return None
+    rows = [row for row in told if row["engine_id"] == "llama.cpp" and row["total_bytes"]]
+    rows.sort(key=lambda row: (row["dtype_id"] not in USUAL, -row["weights_bytes"]))
+    most = next((row["weights_bytes"] for row in rows if row["dtype_id"] in USUAL), None)
+    smaller = [row for row in rows if most is None or row["weights_bytes"] <= most]
+    system = almanac.value(_SYSTEM)
+    found = None
+    for row in smaller[:_TRIED] if system is not None else []:
+        way = layers_of(almanac, model, card, use, told, row["dtype_id"])
+        if not is_shared(way):
+            continue
+        has_experts = way["cpu_expert_layers"] is not None
+        size = way["cpu_expert_host_bytes" if has_experts else "host_bytes"]
+        one = {
+            "dtype_id": row["dtype_id"], "context_tokens": way["context_tokens"], "layer_count": way["layer_count"],
+            "gpu_layers": way["layer_count"] + 1 if has_experts else way["gpu_layers"],
+            "cpu_expert_layers": way["cpu_expert_layers"],
+            "gpu_bytes": way["cpu_expert_gpu_bytes" if has_experts else "gpu_bytes"],
+            "host_bytes": size, "ram_bytes": use.ram_bytes, "system_bytes": int(system), "cards": card.count,
+            "is_held": size * (1 + row["error_band"]) + int(system) <= use.ram_bytes,
+        }  # fmt: skip
+        if one["is_held"]:
+            return one
+        found = found or one
+    return found
+
+
+def asked_way(almanac: Almanac, model: Model, card: Card, use: Use, told: list[Row]) -> dict[str, Any] | None:
+    """So many layers on the card, or the experts of so many off it, as it was said: what both hold then, and whether the card does."""
+    if use.gpu_layers is None and use.expert_layers is None:
+        return None
+    rows = [row for row in told if row["engine_id"] == "llama.cpp" and row["total_bytes"]]
+    rows.sort(key=lambda row: (row["dtype_id"] not in USUAL, -row["weights_bytes"]))
+    if not rows:
+        return None
+    row = rows[0]
+    if card.count > 1 and (use.expert_layers or (use.gpu_layers or 0) < MOST_LAYERS):
+        reason = "how several cards share a model with the CPU is not worked out"
+        return {"dtype_id": row["dtype_id"], "verdict": None, "unknown_reason": reason}
+    way = layers_of(almanac, model, card, use, told, row["dtype_id"])
+    if not use.expert_layers and (use.gpu_layers or 0) > (way["layer_count"] or 0):
+        return None  # all of them, which is what is told of anyway
+    is_experts = use.expert_layers is not None and way["cpu_expert_layers"] is not None
+    size = way["cpu_expert_gpu_bytes" if is_experts else "gpu_bytes"]
+    given = {name: way[name] for name in ("dtype_id", "context_tokens", "layer_count", "unknown_reason")}
+    if size is None:
+        return given | {"verdict": None}
+    most = layers_of(almanac, model, card, replace(use, gpu_layers=None, expert_layers=None), told, row["dtype_id"])
+    band, capacity = row["error_band"], row["capacity_bytes"]
+    held = way["cpu_expert_host_bytes" if is_experts else "host_bytes"]
+    system = almanac.value(_SYSTEM) or 0
+    is_taken = use.ram_bytes is None or held * (1 + band) + system <= use.ram_bytes
+    verdict = "fits" if size * (1 + band) <= capacity else "tight" if size <= capacity else "no"
+    return given | {
+        "verdict": verdict if is_taken else "no", "gpu_bytes": size, "capacity_bytes": capacity, "error_band": band, "host_bytes": held,
+        "gpu_layers": None if is_experts else way["gpu_layers"], "cpu_expert_layers": way["cpu_expert_layers"] if is_experts else None,
+        "ram_bytes": use.ram_bytes, "system_bytes": int(system), "is_held": is_taken,
+        "fitting": most["cpu_expert_layers" if is_experts else "gpu_layers"],
+    }  # fmt: skip
+
+
+def flags_of(way: dict[str, Any]) -> str:
+    """What llama.cpp is told of it."""
+    if way["cpu_expert_layers"]:
+        return f"-ngl 99 --n-cpu-moe {way['cpu_expert_layers']}"
+    return f"-ngl {way['gpu_layers']}"
+
+
+_OWN_WORDS = {
+    "ollama": ("as Ollama does by itself", "as Ollama does by itself"),
+    "koboldcpp": ("--gpulayers 99 --moecpu {experts}", "--gpulayers {layers}"),
+    "lm-studio": ("experts of {experts} layers forced to the CPU in its loader", "GPU offload {layers} in its loader"),
+}
+
+
+def told_as(way: dict[str, Any], program: str | None) -> str:
+    """The same in the words of the program that runs it."""
+    words = _OWN_WORDS.get(program or "")
+    if words is None:
+        return flags_of(way)
+    return words[not way["cpu_expert_layers"]].format(experts=way["cpu_expert_layers"], layers=way["gpu_layers"])
