@@ -29,6 +29,7 @@ _WISHES = {
     "images": "vision",
     "embeddings": "embed",
 }
+_SAME_SIZE = 0.06  # of the parameters, up to which a model is called by that size
 _BITS = "bits"  # no option: what is said of a name
 _LONGEST_NAME, _LONGEST = 10, 60  # words of a name, and of a question
 _SAYS = "is no card, program, format, phase, context, number of users or other option"
@@ -37,6 +38,8 @@ _CARD = re.compile(
 )
 _NOTED = "SELECT known.name, r.dtype_id, r.dtype_named, r.note FROM (SELECT unnest($names) AS name) AS known, LATERAL (FROM repository_of(known.name)) AS r"
 _OF_RUNS = "SELECT known.name, r.model_id, r.dtype_id, r.dtype_named FROM (SELECT unnest($names) AS name) AS known, LATERAL (FROM repository_of(known.name)) AS r"
+
+_COUNT = f"SELECT any_value(parameter_count) FROM ({_OF_RUNS}) AS named JOIN model USING (model_id)"
 
 
 def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespace, str]:
@@ -204,8 +207,14 @@ def _needed(almanac: Almanac, words: Sequence[str]) -> int:
 def _with_size(almanac: Almanac, name: str, unheard: list[str]) -> tuple[str, list[str]]:
     """A name with the size that stands apart from it (qlora 70b on 2x3090 llama 3.3), where that names a model."""
     for size in filter(_SIZE.fullmatch, unheard):
+        rest = [word for word in unheard if word != size]
         if _models(almanac, [f"{name} {size}"]):
-            return f"{name} {size}", [word for word in unheard if word != size]
+            return f"{name} {size}", rest
+        # (or says once more what the model has: mistral nemo 12b)
+        count = almanac.value(_COUNT, {"names": [name]})
+        said = float(size[:-1]) * {"b": 10**9, "m": 10**6}[size[-1].lower()]
+        if count and abs(count - said) <= _SAME_SIZE * said:
+            return name, rest
     return name, unheard
 
 

@@ -38,6 +38,7 @@ _SAID_IN_RUN = (("全量微调", "full finetune"), ("微调", "lora"), ("파인�
 _CONTEXT = re.compile(
     r"(?i)(?:(?:context|ctx)(?: of)? )?(\d[\d,_]*|\d+(?:\.\d+)?[km])(?: (?:context|ctx|tokens)){0,2}(?: (?:length|window))?"
 )
+_CARD_BEFORE = re.compile(r"(?i)\d{3,4} (?:context|ctx)")
 _CONTEXT_SAID = re.compile(r"(?i)context|ctx|tokens|\d[km]\b")
 _USERS = re.compile(
     r"(?i)(\d{1,7}) (?:concurrent )?(?:users?|people|requests|sequences)|batch(?: size)?(?: of)? (\d{1,7})"
@@ -46,7 +47,7 @@ LENDER = "lender"  # no option: whose card it is
 BITS = re.compile(r"(?i)[2-8][ -]?bits?")
 _VERSION = re.compile(r"(?i)v?\d+(\.\d+)+\w*|b\d+")
 _CACHE = re.compile(
-    r"(?i)(?:kv(?:[ -]?cache)?|cache|context)(?: quant(?:i[sz]ation|i[sz]ed)?)?(?: in| at| to| type)? (\S+)|"
+    r"(?i)(?:kv(?:[ -]?cache)?|cache)(?: quant(?:i[sz]ation|i[sz]ed)?)?(?: in| at| to| type)? (\S+)|"
     r"(\S+) (?:quanti[sz]ed )?(?:kv(?:[ -]?cache)?|cache)|(?:-ctk|--cache-type-k) (\S+)(?: (?:-ctv|--cache-type-v) (\S+))?"
 )
 _CACHES = {
@@ -76,7 +77,7 @@ _HOST = re.compile(
     rf"(?i)(?:with )?(\d+(?:\.\d+)?) ?(?:gi?b?|gigs?)?(?: of)? {_RAM}|(?:with )?{_RAM}[: ](\d+(?:\.\d+)?) ?(?:gi?b?|gigs?)?|"
     r"(\d+) ?gi?b (?:main|system) memory"
 )
-_RAM_LAST = re.compile(rf"(?i)(?:^| )\d+ ?(?:gi?b?|gigs?)?(?: of)? {_RAM}$|\bram$")
+_RAM_SAID = re.compile(rf"(?i)\bram\b|\d ?(?:gi?b?|gigs?)?(?: of)? {_RAM}\b")
 _SIZES = re.compile(r"(?i)\b\d+ ?gi?b\b")
 _EXPERT_LAYERS = re.compile(r"(?i)(?:--?)?(?:n[- ]?cpu[- ]?moe|ncmoe)[ =](\d{1,4})")
 _GPU_LAYERS = re.compile(
@@ -87,6 +88,9 @@ _NO_FLASH = re.compile(
     r"(?i)(?:no|without) (?:flash[ -]?att(?:entio)?n|fa)|(?:flash[ -]?att(?:entio)?n|-fa|--flash-attn)[ =](?:off|0|disabled)"
 )
 _FLASH = re.compile(r"(?i)(?:with )?(?:flash[ -]?att(?:entio)?n|-fa|--flash-attn)(?:[ =](?:on|1|auto|enabled))?")
+_OFFLOAD = re.compile(
+    r"(?i)(?:with )?(?:partial )?(?:cpu|ram|partial)[ -]?off-?load(?:ing)?(?: to (?:the )?(?:cpu|ram))?"
+)
 _NO_TOWER = re.compile(r"(?i)--no-mmproj|no-?mmproj|(?:no|without) (?:mmproj|vision)|text[ -]only")
 
 
@@ -178,6 +182,8 @@ def _context(_: Almanac, text: str) -> Said | None:
     found = _CONTEXT.fullmatch(text)
     if not found or not (_CONTEXT_SAID.search(text) or _is_round(text)):
         return None
+    if _CARD_BEFORE.fullmatch(text) and not _is_round(text):
+        return None  # (4090 ctx 32k)
     return Said("context", tokens(found[1]), f"--context {tokens(found[1])}")
 
 
@@ -262,6 +268,10 @@ def _shared(_: Almanac, text: str) -> Said | None:
         return Said("attention", "eager", "--attention eager")
     if _FLASH.fullmatch(text):
         return Said("attention", "flash", "--attention flash")
+    if _OFFLOAD.fullmatch(text):
+        return Said(
+            "", None, note=f"{text} is told of where a card does not hold the model, and with --ram 32GB first of all"
+        )
     return Said("text_only", True, "--no-mmproj") if _NO_TOWER.fullmatch(text) else None
 
 
@@ -279,7 +289,7 @@ def _program(almanac: Almanac, text: str) -> Said | None:
 
 def _card(almanac: Almanac, text: str) -> Said | None:
     name = re.sub(r"(?i)^an? ", "", text)
-    if _RAM_LAST.search(name) or len(_SIZES.findall(name)) > 1 + name.count("+"):
+    if _RAM_SAID.search(name) or len(_SIZES.findall(name)) > 1 + name.count("+"):
         return None  # (the memory of the computer, which no name of a card has)
     for each in card_names.unlike(name):
         card_names.called(almanac, card_names.counted(each)[0])
