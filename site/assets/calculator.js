@@ -44,6 +44,11 @@ if (!asked.has("system")) {
   if (!asked.has("free")) asked.set("free", a.memory.free(asked.get("gpu") ?? ""));
 }
 const state = read(asked);
+// what the formulas read of the model is fetched while the fields are made
+{
+  const number = models.id.indexOf(state.model);
+  if (number >= 0 && models.reason.of[number] === null && !models.pipelines?.includes(number)) r.ofModel(models.paths[number] ?? state.model).catch(() => {}); // who asks for it hears of that
+}
 const wrongKeys = a.foreign(asked, ["model", "gpu", "with", "free", "system", "ask", "beside", ...ORDER, ...ORDER.map(short)]);
 wrongKeys.push(...state.wrongOthers.map((id) => `with=${id}`), ...(asked.get("with") && !state.gpu ? [`with=${asked.get("with")}`] : []));
 for (const key of ["ask", "system"]) if (asked.has(key) && asked.get(key) !== state[key]) wrongKeys.push(`${key}=${asked.get(key)}`);
