@@ -150,6 +150,8 @@ def test_a_size_is_not_rounded_twice():
         67_000_001,
         9_995_000,
         123_450_000,
+        9_174_964_736,
+        23_949_999,
     ):
         assert words.count(words.millions(size) * 1e6) == words.count(size), size
     assert words.millions(8_190_735_360) == 8191 and words.millions(None) is None
