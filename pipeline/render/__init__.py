@@ -85,8 +85,8 @@ def render(
         for file in site_dir.rglob("*.html"):
             file.write_text(_replace(file.read_text(encoding="utf-8"), common), encoding="utf-8")
         shells = take_shells(site_dir)
-        first = site_dir / "index.html"
-        first.write_text(with_theme_later(first.read_text(encoding="utf-8")), encoding="utf-8")
+        for first in (site_dir / "index.html", site_dir / "calculator" / "index.html"):
+            first.write_text(with_theme_later(first.read_text(encoding="utf-8")), encoding="utf-8")
         for folder in {Path(name).parent for name in data}:
             (site_dir / "data" / folder).mkdir(exist_ok=True)
         for name, text in data.items():

@@ -122,7 +122,7 @@ def take_shells(folder: Path) -> dict[str, Shell]:
 
 
 def with_theme_later(html: str) -> str:
-    """The first screen, which answers before the theme's script is fetched (a fifth of its bytes): site/assets/page.js asks for it then."""
+    """A page that answers before the theme’s script is fetched (a fifth of the first screen’s bytes) and run: site/assets/page.js asks for it then."""
     html, count = _THEME.subn(r'<div data-later="\g<path>" hidden></div>', html)
     if not count:
         raise MkDocsError("the theme's pages changed: no script of its own at their end")

@@ -54,6 +54,14 @@ def count(number: int | float | None) -> str:
     return f"{number:g}"
 
 
+def millions(size: int | None) -> float | int | None:
+    """In millions, as the browser is told: four figures, which is more than it shows, or as many as keep what it shows (109.48 as 109.5 would be shown as 110)."""
+    exact = size and size / 1e6
+    near = (float(f"{exact:.{figures}g}") for figures in range(4, 8)) if exact else ()
+    value = next((v for v in near if count(v * 1e6) == count(size)), exact)
+    return int(value) if value and value >= 1000 and value == int(value) else value
+
+
 def percent(share: float | None, is_signed: bool = False) -> str:
     """A share to a tenth of a per cent; nought has no sign, and unknown is a dash."""
     if share is None:

@@ -19,7 +19,7 @@ const ORDER = Object.keys(FIELDS).filter((key) => !shared.arguments || shared.ar
 const short = (key) => key.replace(/_(id|tokens)$/, "");
 const first = asking.firstModel(models);
 function read(asked) {
-  const s = { raw: String(asked), model: asked.get("model") ?? first, gpu: asked.get("gpu") ?? "", free: asked.get("free") ?? "", beside: asked.get("beside") ?? "", with: "", wrongOthers: [] };
+  const s = { raw: String(asked), model: a.listed(asked.get("model") ?? first, models.id) ?? asked.get("model"), gpu: asked.get("gpu") ?? "", free: asked.get("free") ?? "", beside: asked.get("beside") ?? "", with: "", wrongOthers: [] };
   s.gpu = a.listed(s.gpu, world.gpus.map((g) => g.id)) ?? "";
   if (s.gpu) ({ others: s.with, wrong: s.wrongOthers } = together.read(asked.get("with") ?? "", world));
   s.system = a.listed(asked.get("system") ?? "", r.SYSTEMS.map(([id]) => id)) ?? r.SYSTEMS[0][0];
@@ -44,6 +44,11 @@ if (!asked.has("system")) {
   if (!asked.has("free")) asked.set("free", a.memory.free(asked.get("gpu") ?? ""));
 }
 const state = read(asked);
+// what the formulas read of the model is fetched while the fields are made
+{
+  const number = models.id.indexOf(state.model);
+  if (number >= 0 && models.reason.of[number] === null && !models.pipelines?.includes(number)) r.ofModel(models.paths[number] ?? state.model).catch(() => {}); // who asks for it hears of that
+}
 const wrongKeys = a.foreign(asked, ["model", "gpu", "with", "free", "system", "ask", "beside", ...ORDER, ...ORDER.map(short)]);
 wrongKeys.push(...state.wrongOthers.map((id) => `with=${id}`), ...(asked.get("with") && !state.gpu ? [`with=${asked.get("with")}`] : []));
 for (const key of ["ask", "system"]) if (asked.has(key) && asked.get(key) !== state[key]) wrongKeys.push(`${key}=${asked.get(key)}`);
@@ -205,7 +210,7 @@ const freeFault = (s) => (s.free !== "" && !(+s.free > 0 && +s.free < 1e6) ? `â€
 // (more than a card gives is not free of it)
 const bytesOf = (s) => (s.free !== "" && !freeFault(s) ? Math.min(Math.floor(+s.free * 2 ** 30), cardOf(s)?.bytes ?? Infinity) : cardOf(s) ? r.under(s.system, cardOf(s)) : null);
 const named = (s, n = 1) => a.many(n, cardOf(s), cardOf(s)?.short ?? "the card");
-const gives = (s) => (s.free !== "" && !freeFault(s) ? `${a.gib(bytesOf(s) / 1024)} GiB free` : `which gives ${s.system === "windows" && bytesOf(s) < cardOf(s).bytes ? "about " : ""}${a.gib(bytesOf(s) / 1024)} GiB${s.system === "windows" && bytesOf(s) < cardOf(s).bytes ? " under Windows" : ""}`);
+const gives = (s, n = 1) => (s.free !== "" && !freeFault(s) ? `${a.gib(bytesOf(s) / 1024)} GiB free${n > 1 ? " on each" : ""}` : `${n > 1 ? "each of which gives" : "which gives"} ${s.system === "windows" && bytesOf(s) < cardOf(s).bytes ? "about " : ""}${a.gib(bytesOf(s) / 1024)} GiB${s.system === "windows" && bytesOf(s) < cardOf(s).bytes ? " under Windows" : ""}`);
 // My card and those beside it; null where there are none, or nobody knows what one gives.
 function cardsOf(s) {
   if (!s.with || bytesOf(s) == null || ["cards", "card"].includes(s.ask) || (s.phase_id || "inference") !== "inference") return null;
@@ -315,7 +320,7 @@ function toldOf(out) {
   if (bytes == null) return `${amount(row)}.`;
   const word = { fits: "fits", "multi-gpu": "fits", tight: "is tight", no: "does not fit" }[r.verdict(row, bytes)];
   const setting = gpu && s.free === "" ? a.settingNeeded(world, row.engine_id, row.total_bytes, row.total_bytes * (1 + row.error_band), bytes, row.sequences, a.shareOf(world, gpu, row.gpu_count, 1, row.card_share), cacheSetting(s, row), models.windowed.has(of.number) ? 1 + (row.pipeline_parallel || 1) : 1) : "";
-  return `${amount(row)}: ${word} on ${named(s, row.gpu_count)}, ${gives(s)}${setting}${word === "is tight" && !isTraining(row) ? ": it fits by less than our error" : ""}.`;
+  return `${amount(row)}: ${word} on ${named(s, row.gpu_count)}, ${gives(s, row.gpu_count)}${setting}${word === "is tight" && !isTraining(row) ? ": it fits by less than our error" : ""}.`;
 }
 // How the program is told of a cache that the reader chose (another program than the engine has a word of its own).
 const cacheSetting = (s, row) => s.kv_dtype_id && row.engine_id.startsWith(s.program ?? "") ? shared.kv_dtype?.find((kv) => kv.kv_dtype_id === row.kv_dtype_id)?.setting : null;
@@ -330,11 +335,11 @@ const isUnread = (of, row) => !isTraining(row) && !models.context[of.number] && 
 function backwards({ s, of, row, found, bytes }) {
   const isContext = s.ask === "context", training = isTraining(row);
   const one = isContext ? "token" : training ? (row.unit ?? "sequence") : "user", many = `${one}s`;
-  if (!found.at) return row.total_bytes == null ? `Unknown: ${plain(row.unknown_reason ?? "nothing is known")}.` : `Not even one ${one} fits on ${named(s, row.gpu_count)}, ${gives(s)}: that takes ${amount(row)}.`;
+  if (!found.at) return row.total_bytes == null ? `Unknown: ${plain(row.unknown_reason ?? "nothing is known")}.` : `Not even one ${one} fits on ${named(s, row.gpu_count)}, ${gives(s, row.gpu_count)}: that takes ${amount(row)}.`;
   const n = found.at.toLocaleString("en");
   const for_ = isContext ? ` for ${row.sequences === 1 ? (training ? `a ${row.unit ?? "sequence"}` : "one user") : `each of ${row.sequences.toLocaleString("en")} ${training ? `${row.unit ?? "sequence"}s` : "users"}`}` : ` at ${row.context_tokens.toLocaleString("en")} tokens${training ? "" : " each"}`;
   const end = { card: `one more does not fit`, model: "all that the model reads", engine: `more wait in line: ${row.engine_id} runs no more at once by itself`, search: "nobody looked further" }[found.bound];
-  return `Up to ${n} ${found.at === 1 ? one : many}${for_} on ${named(s, row.gpu_count)}, ${gives(s)}: ${end}. That takes ${amount(row)}.${isContext && isUnread(of, row) ? ` ${a.UNREAD}.` : ""}`;
+  return `Up to ${n} ${found.at === 1 ? one : many}${for_} on ${named(s, row.gpu_count)}, ${gives(s, row.gpu_count)}: ${end}. That takes ${amount(row)}.${isContext && isUnread(of, row) ? ` ${a.UNREAD}.` : ""}`;
 }
 // What a card can do at most, and how much of that is usual.
 function speedSaid({ s, of, row }) {
@@ -443,7 +448,8 @@ function say(out, said, near = [], other = null) {
   if (row && !said) {
     const settled = ORDER.filter((key) => !["phase_id", "dtype_id", "gpu_count"].includes(key) && row[key] != null && applies(key, { ...sound(s, of), ...row }))
       .map((key) => (FIELDS[key].isSaid ? [] : [label(key, row).replace(/,.*/, "").toLowerCase()]).concat(optionsOf({ ...state, ...row }, key)?.find(([id]) => id === String(row.shown?.[key] ?? row[key]))?.[1] ?? row[key].toLocaleString("en")).join(" "));
-    fine.append(page, `: ${settled.join(", ")}.`);
+    // on paper the fields are left out
+    fine.append(page, a.h("span", { class: "on-paper" }, `: ${(boxes.phase_id.querySelector("select").selectedOptions[0]?.text ?? row.phase_id).toLowerCase()}, ${inFormat(of, row.dtype_id)}, ${row.gpu_count > 1 ? `on each of ${row.gpu_count} GPUs` : "on one GPU"}`), `: ${settled.join(", ")}.`);
     if (row.reference_bytes) fine.append(` The weights are there twice: ${gib(row.reference_bytes)} GiB are the reference that answers are compared with.`);
     if (row.phase_id === "inference" && of.hearsWindows) fine.append(" It hears a window of sound at a time (Whisper: 30 seconds), one after the other: read so, it takes no more however many seconds there are.");
     else if (row.phase_id === "inference" && of.soundReason && !bySeconds && row.total_bytes != null) fine.append(` Seconds of sound cannot be asked of it: ${plain(of.soundReason)}.`);

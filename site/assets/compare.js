@@ -59,6 +59,7 @@ async function draw() {
       table.append(body);
       group = name;
     }
+    if (group !== labels[0][0] && !texts.some((text) => /^\d/.test(text[i]))) return; // a format that none of them is known to run
     body.append(a.h("tr", {}, a.h("th", { scope: "row" }, what), ...texts.map((text) => a.h("td", { class: "n" }, text[i]))));
   });
   history.replaceState(null, "", `?gpus=${chosen.map(encodeURIComponent).join(",")}${system === a.memory.unsaidSystem() ? "" : `&system=${system}`}`);

@@ -340,6 +340,7 @@ function head() {
 const POPULAR = 60;
 const step = (row) => (current.steps ??= current.data.size.map((size) => Math.round(Math.log(size || 1e-3) / Math.log(1.1))))[row.work];
 const LARGE = (x, y) => step(y) - step(x) || current.years[x.work] - current.years[y.work] || x.work - y.work;
+const UNREAD = " “?”: how many tokens it was made to read is not said in its config.";
 function sentence() {
   const { rows } = result, { data } = current;
   const many = count(rows.length, "model");
@@ -354,13 +355,14 @@ function sentence() {
   }
   if (isPlaced()) return placed(start, rows);
   const bold = (row) => [a.h("b", {}, leaf(row.work)), ` in ${formatOf(row.best)} (${reach(row.cells[row.best], row.work)})`];
-  if (state.find && rows.length === 1) return [`${start}${many} of that name: `, ...bold(rows[0]), ".", ...(data.columns[0][0] === "inference" ? [] : [" In brackets the longest sequence."]), ...unknown(), ...choices()];
+  const unread = (...told) => (told.some((row) => row && isUnread(row.work)) ? [UNREAD] : []);
+  if (state.find && rows.length === 1) return [`${start}${many} of that name: `, ...bold(rows[0]), ".", ...unread(rows[0]), ...(data.columns[0][0] === "inference" ? [] : [" In brackets the longest sequence."]), ...unknown(), ...choices()];
   const popular = rows.filter((row) => row.work < POPULAR).sort(LARGE);
   const all = popular.length ? popular : [...rows].sort(LARGE);
   const large = [all[0], all.find((row) => data.size[row.work] < 0.95 * data.size[all[0].work])].filter(Boolean);
   const isOne = wishNow().asked.length === 1;
   const roomy = isOne || large.some((row) => row.best === 0) ? null : all.find((row) => row.best === 0);
-  return [`${start}${many}${state.find ? " of that name" : ""}. The largest popular ${large.length > 1 ? "ones" : "one"}: `, ...large.flatMap((row, i) => [i ? " and " : "", ...bold(row)]), ". ", ...(roomy ? ["In the best quality: ", ...bold(roomy), "."] : []),
+  return [`${start}${many}${state.find ? " of that name" : ""}. The largest popular ${large.length > 1 ? "ones" : "one"}: `, ...large.flatMap((row, i) => [i ? " and " : "", ...bold(row)]), ". ", ...(roomy ? ["In the best quality: ", ...bold(roomy), "."] : []), ...unread(...large, roomy),
     ...(data.columns[0][0] === "inference" ? [] : [" In brackets the longest sequence."]), ...unknown(), ...choices()];
 }
 const size = (n) => wished().unit.at(n, wished().side);

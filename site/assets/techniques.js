@@ -8,7 +8,7 @@ const form = part("ask"), said = part("answer"), note = part("note"), table = ro
 const first = ask.firstModel(models);
 const asked = new URLSearchParams(location.search), KEYS = ["model", "gpu", "context", "sequences", "draft", "dtype", "users"];
 const refused = a.foreign(asked, KEYS), cards = world.gpus.map((g) => g.id);
-const state = { model: asked.get("model") ?? first, gpu: a.listed(asked.get("gpu") ?? a.memory.get("gpu") ?? "", cards) ?? (cards.includes("rtx-4090") ? "rtx-4090" : cards[0]), context: 2048, sequences: 1, draft: asked.get("draft") ?? "", dtype: asked.get("dtype") ?? "", users: 1 };
+const state = { model: a.listed(asked.get("model") ?? first, models.id) ?? asked.get("model"), gpu: a.listed(asked.get("gpu") ?? a.memory.get("gpu") ?? "", cards) ?? (cards.includes("rtx-4090") ? "rtx-4090" : cards[0]), context: 2048, sequences: 1, draft: asked.get("draft") ?? "", dtype: asked.get("dtype") ?? "", users: 1 };
 if (asked.has("gpu") && a.listed(asked.get("gpu"), cards) === null) refused.push(`gpu=${asked.get("gpu")}`);
 for (const key of ["context", "sequences", "users"]) {
   const n = asked.has(key) ? a.number(asked.get(key)) : null;

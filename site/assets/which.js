@@ -19,7 +19,7 @@ const FORMATS = ["gguf-q4_k_m", "gguf-mxfp4", "awq-int4", "bf16"]; // the first 
 const asked = new URLSearchParams(location.search);
 const KEYS = ["model", "dtype", "context", "users", "cache", "up_to", "kind", "system", "used", "sort"];
 const refused = a.foreign(asked, KEYS);
-const state = { model: asked.get("model") ?? first, dtype: asked.get("dtype") ?? "", context: 8192, users: 1, cache: "", up_to: 2, kind: "all", system: a.memory.system(), used: "", sort: "price" };
+const state = { model: a.listed(asked.get("model") ?? first, models.id) ?? asked.get("model"), dtype: asked.get("dtype") ?? "", context: 8192, users: 1, cache: "", up_to: 2, kind: "all", system: a.memory.system(), used: "", sort: "price" };
 const whole = (key, most) => {
   const text = asked.get(key), n = text === null ? null : a.number(text);
   if (text === null) return;

@@ -102,7 +102,7 @@ def test_two_scenarios_side_by_side(page, site_url, open_page):
     page.get_by_role("button", name="Set this beside another").click()
     page.locator("select[name=dtype_id]").select_option("bf16")
     beside = page.locator('[data-part="beside"]')
-    expect(beside).to_contain_text("gguf-q4_k_m, 8,192 tokens, 1 at once: 5.0 GiB")
+    expect(beside).to_contain_text("in Q4_K_M, 8,192 tokens, 1 at once: 5.0 GiB")
     head = page.locator("#calculated thead th").all_inner_texts()
     assert head[1:4] == ["GiB", "Beside, GiB", "Difference"]
     weights = page.locator("#calculated tbody tr").first.locator("td").all_inner_texts()

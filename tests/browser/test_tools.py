@@ -30,6 +30,18 @@ def test_the_calculator_answers_and_its_address_holds_the_scenario(open_page, si
 
 
 @pytest.mark.full
+def test_what_the_calculator_waits_for_is_fetched_at_once(open_page):
+    """A slow phone waits for each file that only another one names; what is left is the model's own. The theme's script comes after the answer."""
+    page = open_page("calculator/?model=acme/Alpha-7B-Instruct")
+    named, fetched, theme = page.evaluate("""() => {
+        const until = performance.getEntriesByName("interactive")[0].startTime, sent = performance.getEntriesByType("resource");
+        const before = sent.filter((each) => each.startTime < until).map((each) => each.name);
+        return [[...document.querySelectorAll("link[href], script[src]")].map((each) => each.href || each.src), before, before.filter((name) => name.includes("/bundle."))];
+    }""")
+    late = [name.split("?")[0] for name in fetched if name not in named]
+    assert not theme and all("/api/v1/models/" in name or "/data/shapes/" in name for name in late), late
+
+
 def test_the_calculator_shows_the_fields_of_a_phase(open_page):
     page = open_page("calculator/?model=acme/Alpha-7B-Instruct")
     assert not page.locator("input[name=lora_rank]").is_visible()
@@ -134,6 +146,16 @@ def test_cards_are_compared_and_shared(open_page, site_url):
     page.wait_for_url("**gpus=l40s,mi300x")
     again = open_page(page.url.removeprefix(site_url))
     assert again.locator("table.compare thead th").all_inner_texts()[1:] == ["L40S", "Instinct MI300X"]
+
+
+def test_cards_are_compared_on_a_phone_in_formats_that_one_of_them_runs(open_page):
+    page = open_page("compare/?gpus=rtx-4090,l40s", width=390, height=844)
+    rows = page.locator("table.compare tbody tr:not(.group)")
+    names = rows.locator("th").all_inner_texts()
+    assert "Q4_K_M" in names and not any(name.startswith("gguf-") or name == "stored" for name in names)
+    assert not any("mlx" in name for name in names)
+    seen = page.locator("table.compare thead th").nth(2).bounding_box()
+    assert seen["x"] + seen["width"] <= 390
 
 
 @pytest.mark.full
@@ -288,6 +310,24 @@ def test_a_model_is_asked_by_its_name_as_people_write_it(open_page, path):
     field.press("Enter")
     expect(field).to_have_value("acme/Alpha-7B-Instruct")
     page.wait_for_url("**model=acme%2FAlpha-7B-Instruct**")
+
+
+@pytest.mark.parametrize("path", ["calculator/", "which-card/", "techniques/"])
+def test_a_model_in_an_address_is_known_whatever_its_letters_are(open_page, path):
+    page = open_page(f"{path}?model=ACME/alpha-7b-INSTRUCT")
+    expect(page.locator("input[name=model]")).to_have_value("acme/Alpha-7B-Instruct")
+
+
+def test_a_sheet_says_what_the_calculator_was_asked(open_page):
+    """The fields are left out on paper."""
+    page = open_page("calculator/?model=acme/Alpha-7B-Instruct&dtype=gguf-q4_k_m&gpu_count=2")
+    fine = page.locator("#calculated > .fine")
+    assert "Q4_K_M" not in fine.inner_text()
+    page.emulate_media(media="print")
+    try:
+        assert "inference, in Q4_K_M, on each of 2 GPUs" in fine.inner_text()
+    finally:
+        page.emulate_media(media="screen")
 
 
 def test_how_far_a_model_goes_that_does_not_say_how_far_it_reads_is_said_with_the_answer(open_page, site_url):

@@ -137,3 +137,21 @@ def test_every_file_of_the_formulas_is_shown_on_a_page_and_every_page_shows_some
 )
 def test_nought_per_cent_has_no_sign(share, text):
     assert words.percent(share, True) == text
+
+
+def test_a_size_is_not_rounded_twice():
+    """What a page says of a model is what lists say, which are told millions."""
+    for size in (
+        109_482_240,
+        110_106_428,
+        8_190_735_360,
+        1_544_999_999,
+        999_499_999,
+        67_000_001,
+        9_995_000,
+        123_450_000,
+        9_174_964_736,
+        23_949_999,
+    ):
+        assert words.count(words.millions(size) * 1e6) == words.count(size), size
+    assert words.millions(8_190_735_360) == 8191 and words.millions(None) is None

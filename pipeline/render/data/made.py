@@ -20,6 +20,7 @@ from math import ceil
 
 from pipeline import ROOT
 from pipeline.base.readonly import reading
+from pipeline.render import words
 from pipeline.render.data import sounds
 from pipeline.render.data.book import Book
 
@@ -168,7 +169,7 @@ class MadeFiles:
                 "id": names,
                 "paths": {k: self.paths[n] for k, n in enumerate(names) if n in self.paths and self.paths[n] != n},
                 "pages": [int(name in self.by_name) for name in names],
-                "size": [None if wish.kind == "pipeline" else _millions(m["parameter_count"]) for m in models],
+                "size": [None if wish.kind == "pipeline" else words.millions(m["parameter_count"]) for m in models],
                 "made": [(m.get("created_at") or "")[:7] for m in models],
                 "more": [len(own(self.place.get(name), [0])) - 1 for name in names],
                 "context": [None] * len(names),
@@ -329,7 +330,3 @@ def lines_of(
 
 def _steps(values: list[int]) -> list[int]:
     return [b - a for a, b in zip([0, *values], values, strict=False)]
-
-
-def _millions(size: int | None) -> float | None:
-    return size and float(f"{size / 1e6:.4g}")

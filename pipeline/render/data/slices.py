@@ -120,7 +120,7 @@ def models(book: Book, places: dict[str, str], rows_of: list[int], sounds: Conta
         {
             "id": [m["model_id"] for m in rows],
             "row": rows_of,
-            "size": [_millions(size) for size in sizes],
+            "size": [words.millions(size) for size in sizes],
             "pipelines": [i for i, m in enumerate(rows) if m["model_id"] in pipelines],
             "sounds": [i for i, m in enumerate(rows) if m["model_id"] in sounds],
             "windowed": [i for i, m in enumerate(rows) if m["model_id"] in windowed],
@@ -138,12 +138,6 @@ def models(book: Book, places: dict[str, str], rows_of: list[int], sounds: Conta
             "paths": {i: path for i, path in paths.items() if path != rows[i]["model_id"]},
         }
     )
-
-
-def _millions(size: int | None) -> float | int | None:
-    """To four figures, which is more than a table shows."""
-    value = size and float(f"{size / 1e6:.4g}")
-    return int(value) if value and value >= 1000 else value
 
 
 def _reason(book: Book, model: int) -> str | None:

@@ -24,6 +24,7 @@ import polars as pl
 
 from pipeline.book.commands import GGUF_OF, UNPACKED
 from pipeline.book.wishes import Wish, wishes
+from pipeline.render import words
 from pipeline.render.data import limits, lineage, speeds, works
 from pipeline.render.data.book import Book
 
@@ -240,7 +241,7 @@ def years_before_newest(made: Iterable[str | None]) -> list[int]:
 
 def _size(model: Mapping) -> float | int | None:
     """In millions of parameters, as the browser is told."""
-    return _millions(model["parameter_count"] or model["stored_parameter_count"])
+    return words.millions(model["parameter_count"] or model["stored_parameter_count"])
 
 
 def _columns(wish: Wish, book: Book) -> list[tuple[str, str, str]]:
@@ -350,11 +351,6 @@ def _reading(book: Book) -> dict[str, dict]:
         why = "" if is_known else [one.why for one in of.values()][-1]
         found[model] = {"read": read, "is_sparse": any(one.is_sparsely_read for one in of.values()), "why": why}
     return found
-
-
-def _millions(size: int | None) -> float | int | None:
-    value = size and float(f"{size / 1e6:.4g}")
-    return int(value) if value and value >= 1000 else value
 
 
 def _json(value) -> str:

@@ -39,12 +39,22 @@ class Compare:
             system: [text for _group, _what, text in rows[gpu_id]] for system, rows in systems.items() if gpu_id in rows
         }
 
+    def _beside(self, gpus: list[dict], row: int) -> list[str]:
+        return [self.figures[gpu["gpu_id"]][row][2] for gpu in gpus]
+
+    def _is_shown(self, row: int, texts: list[str]) -> bool:
+        """A format that none of them is known to run is left out, as compare.js does."""
+        return self.labels[row][0] == self.labels[0][0] or any(text[:1].isdigit() for text in texts)
+
     def body(self) -> str:
         """The page without JavaScript: a few common cards."""
         known = self.cards.book.gpus
         chosen = [g for i in OPENING for g in known if g["gpu_id"] == i] or known[:4]
         rows = [
-            (group, [(what, [self.figures[g["gpu_id"]][i][2] for g in chosen]) for i, (_group, what) in part])
+            (
+                group,
+                [(what, texts) for i, (_group, what) in part if self._is_shown(i, texts := self._beside(chosen, i))],
+            )
             for group, part in groupby(enumerate(self.labels), key=lambda row: row[1][0])
         ]
         template = environment(self.cards.book).get_template("compare.html")

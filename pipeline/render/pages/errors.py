@@ -111,7 +111,7 @@ def reported(book: Book, paths: dict[str, str], phases: dict[str, str]) -> list[
                     None,
                     (
                         phases.get(o["phase_id"], o["phase_id"]),
-                        o["dtype_id"],
+                        o["dtype_id"] and words.format_name(o["dtype_id"]),
                         f"{words.tokens(o['context_tokens'])} tokens" if o["context_tokens"] else "",
                         f"cache in {o['kv_dtype_id']}" if o["kv_dtype_id"] else "",
                     ),

@@ -22,6 +22,7 @@ from pipeline.render.pages.models import ModelPages
 
 EXAMPLE = "rtx-3060-12gb"  # what the page speaks of before anybody has said which card it is about
 ROWS = 25  # as many as the browser draws at first
+UNREAD = " “?”: how many tokens it was made to read is not said in its config."
 SIZES = (8, 12, 16, 24, 32, 48, 80)  # of the cards that are offered before one is known
 
 
@@ -159,7 +160,8 @@ class Front:
         told = Markup("The largest popular {}: {}.").format(
             "ones" if len(large) > 1 else "one", Markup(" and ").join(map(bold, large))
         )
-        return start + told + (Markup(" In the best quality: {}.").format(bold(roomy[0])) if roomy else "")
+        told += Markup(" In the best quality: {}.").format(bold(roomy[0])) if roomy else ""
+        return start + told + (UNREAD if any(str(r["reach"]).endswith("?") for r in [*large, *roomy]) else "")
 
     def _row(self, work: int, model: dict, wish, of: dict, shape: list, longest: dict) -> dict | None:
         """A work as a line of the table; None where no format holds the context that is asked for."""
@@ -194,7 +196,7 @@ class Front:
             "format": words.format_name(columns[best][1]),
             "need": words.gib(need),
             "bar": bar,
-            "millions": size and float(f"{size / 1e6:.4g}"),
+            "millions": words.millions(size),
             "is_best": best == 0,
             "reach": _reach(reach[best], model, lines[best][0][-1]),
             "cells": Markup("").join(cells),

@@ -280,12 +280,14 @@ class GpuPages:
             ("The card", "Released", words.shown(gpu["release_date"] or "–")),
         ]
         for scenario in self.inference:
+            name = self.book.formats[scenario]
+            name = "as published" if name == "stored" else words.format_name(name)
             for place, n in enumerate(self.counts):
                 fit, largest = self._fit(gpu, scenario, place)
                 size = "" if largest is None or not self._size(largest) else f", to {words.count(self._size(largest))}"
                 no = self._word(scenario, gpu)
                 group = f"Models that fit on {n}" if n > 1 else "Models that fit on one"
-                rows.append((group, self.book.formats[scenario], no or ("–" if fit is None else f"{fit:,}{size}")))
+                rows.append((group, name, no or ("–" if fit is None else f"{fit:,}{size}")))
         order = {group: i for i, group in enumerate(dict.fromkeys(row[0] for row in rows))}
         return sorted(rows, key=lambda row: order[row[0]])
 

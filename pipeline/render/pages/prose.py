@@ -118,7 +118,7 @@ class Prose:
         return self._render("gpus.html", gpus=self.book.gpus)
 
     def slot_calculator(self, _argument) -> str:
-        return self._render("calculator.html", has_formulas=bool(self.pages.calculator.module))
+        return self._render("calculator.html", has_formulas=bool(self.pages.calculator.module), version=self.version)
 
     def slot_which(self, _argument) -> str:
         share = card_facts.share(self.book)
