@@ -131,6 +131,13 @@ def add(commands: Any) -> None:
         help="tokens that vLLM reads in a step: 2048 is its own on cards below 70 GiB (default: 8192, whatever the card)",
     )
     fits.add_argument(
+        "--enforce-eager",
+        "--disable-cuda-graph",
+        dest="enforce_eager",
+        action="store_true",
+        help="a server that captures no CUDA graphs and compiles nothing: less memory, slower (vLLM; --disable-cuda-graph of SGLang)",
+    )
+    fits.add_argument(
         "--no-mmproj",
         dest="text_only",
         action="store_true",

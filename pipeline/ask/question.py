@@ -92,6 +92,7 @@ class Use:
     max_num_seqs: int | None = None  # requests that it runs at once
     batched_tokens: int | None = None  # that it reads in a step
     text_only: bool | None = None  # what it sees with is left out
+    enforce_eager: bool | None = None  # a server captures no graphs
     is_in_own_format: bool = False  # whether that trains in a format of its own, which nobody asked to be another
     images: int | None = None  # in each prompt
     image_width: int | None = None
@@ -122,6 +123,7 @@ class Use:
             self.batched_tokens,
             self.max_num_seqs,
             self.text_only,
+            self.enforce_eager,
             self.loss,
         )
         return self.is_usual and all(one is None for one in said)
