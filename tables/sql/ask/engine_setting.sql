@@ -67,7 +67,8 @@ CREATE OR REPLACE MACRO cache_room(footprint, capacity, constants) AS constants.
     - needed(footprint.total_bytes - footprint.kv_cache_bytes - footprint.kv_padding_bytes - footprint.state_bytes,
         footprint.error_band);
 CREATE OR REPLACE MACRO requests_by_states(footprint, usual, capacity, constants) AS iif(
-    coalesce(footprint.state_bytes, 0) = 0 OR coalesce(footprint.enforce_eager, false), usual, greatest(sequences_of_rank(footprint),
+    coalesce(footprint.state_bytes, 0) = 0 OR coalesce(footprint.enforce_eager, false), usual,
+    greatest(sequences_of_rank(footprint),
         floor(sequences_of_rank(footprint) * cache_room(footprint, capacity, constants) / footprint.state_bytes)));
 
 CREATE OR REPLACE MACRO requests_told(usual, by_logits, by_states) AS iif(least(by_logits, by_states) < usual,

@@ -67,7 +67,8 @@ CREATE OR REPLACE MACRO kept_free_spread_bytes(model, scenario) AS iif(
 -- weights and cache, the context included.
 CREATE OR REPLACE MACRO first_start_spread_bytes(scenario, told, constants) AS
     iif(is_server(scenario) AND scenario.engine_id = 'vllm' AND scenario.tensor_parallel = 1
-        AND NOT coalesce(scenario.enforce_eager, false) AND coalesce(version_place(scenario.program_version, 2) >= constants.vllm_first_start_from_release, true),
+        AND NOT coalesce(scenario.enforce_eager, false)
+        AND coalesce(version_place(scenario.program_version, 2) >= constants.vllm_first_start_from_release, true),
         greatest(0, least(constants.vllm_first_start_spread_bytes, constants.vllm_first_start_bytes
             - told + coalesce(scenario.engine_context_bytes, constants.process_context_bytes))), 0);
 
