@@ -102,6 +102,7 @@ def test_footprint_of_takes_every_parameter_of_the_contract(book):
             "batched_tokens",
             "max_num_seqs",
             "text_only",
+            "enforce_eager",
         ]
     )
 

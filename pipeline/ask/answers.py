@@ -166,10 +166,15 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
             *_raised(almanac, model, card, use, asked),
             *(_of_text(almanac, model, card, use, asked) if seeing else []),
             *few,
+            *(_eagerly(almanac, model, card, use, main, count) if not few or few[0]["verdict"] != "fits" else []),
             *answer["helps"],
         ]
     # (commands share cards by tensor parallelism alone, and say no share: the settings do)
-    if verdict == "fits" and not use.is_training and not (is_divided or use.share or use.max_num_seqs):
+    if (
+        verdict == "fits"
+        and not use.is_training
+        and not (is_divided or use.share or use.max_num_seqs or use.enforce_eager)
+    ):
         served = [row | {"share_is_free": is_startable(row, card)} for row in served if row["gpu_count"] == count]
         served = in_order(served, main, published)
         whole = [
@@ -231,16 +236,43 @@ def _of_few(
     """vLLM told to run few requests at once, of as many tokens in a step as it reads on the card by itself: it sets no logits of 256 aside,
     and captures fewer graphs. Where it does not fit at all that it barely does is said too."""
     formats = [(d, e) for d, e in main if (use.engine_id or e) == "vllm"]
-    few, counted = max(use.sequences or 1, FEW_REQUESTS), counted_of(almanac, "vllm")
-    if use.is_training or use.max_num_seqs or not formats or not counted or few >= counted["sequences"]:
+    told = _with_few(almanac, card, use)
+    if not formats or told is None:
         return []
-    own = read_by_itself(almanac, card)
-    step = use.batched_tokens or (own if own and few <= own < counted["batched_tokens"] else None)
-    told = replace(use, max_num_seqs=few, batched_tokens=step)
     asked = [scenario_of(model, told, d, e, count) for d, e in formats]
     found, best = best_of(answered(almanac, asked, card, told, **beyond_of(model, use)))
     is_better = found == "fits" or (found == "tight" and verdict == "no")
-    return [{"help": "requests", "max_num_seqs": few, "batched_tokens": step, **best}] if is_better and best else []
+    said = {"max_num_seqs": told.max_num_seqs, "batched_tokens": told.batched_tokens}
+    return [{"help": "requests", **said, **best}] if is_better and best else []
+
+
+def _with_few(almanac: Almanac, card: Card, use: Use) -> Use | None:
+    """The use with few requests told to vLLM, in steps of its own; None where that is said already or would not be fewer."""
+    few, counted = max(use.sequences or 1, FEW_REQUESTS), counted_of(almanac, "vllm")
+    if use.is_training or use.max_num_seqs or not counted or few >= counted["sequences"]:
+        return None
+    own = read_by_itself(almanac, card)
+    step = use.batched_tokens or (own if own and few <= own < counted["batched_tokens"] else None)
+    return replace(use, max_num_seqs=few, batched_tokens=step)
+
+
+def _eagerly(almanac: Almanac, model: Model, card: Card, use: Use, main: list[Any], count: int) -> list[dict[str, Any]]:
+    """A server told to capture no graphs: what they hold is not held, nor what compiling takes at the first start. Where that is not enough
+    vLLM is told to run few requests as well."""
+    formats = [(d, e) for d, e in main if (use.engine_id or e or "").partition("-")[0] in CARDS]
+    if use.is_training or use.enforce_eager or not formats:
+        return []
+    few = _with_few(almanac, card, use) if all((use.engine_id or e) == "vllm" for _d, e in formats) else None
+    for told in filter(None, (use, few)):
+        eager = replace(told, enforce_eager=True)
+        asked = [scenario_of(model, eager, d, e, count) for d, e in formats]
+        found, best = best_of(answered(almanac, asked, card, eager, **beyond_of(model, use)))
+        if found == "fits" and best:
+            said = (
+                {"max_num_seqs": few.max_num_seqs, "batched_tokens": few.batched_tokens} if few and told is few else {}
+            )
+            return [{"help": "eager", **said, **best}]
+    return []
 
 
 def _raised(almanac: Almanac, model: Model, card: Card, use: Use, asked: list[Row]) -> list[dict[str, Any]]:

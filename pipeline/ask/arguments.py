@@ -161,6 +161,13 @@ def add(commands: Any) -> None:
         help="of llama.cpp and Transformers: eager is without flash attention (-fa off; default: flash)",
     )
     fits.add_argument(
+        "--enforce-eager",
+        "--disable-cuda-graph",
+        dest="enforce_eager",
+        action="store_true",
+        help="a server that captures no CUDA graphs and compiles nothing: less memory, slower (vLLM; --disable-cuda-graph of SGLang)",
+    )
+    fits.add_argument(
         "--no-mmproj",
         dest="text_only",
         action="store_true",

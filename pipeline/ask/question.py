@@ -96,6 +96,7 @@ class Use:
     ram_bytes: int | None = None  # the computer's own memory
     gpu_layers: int | None = None  # that llama.cpp is told to put on the card
     expert_layers: int | None = None  # whose experts it is told to keep off it
+    enforce_eager: bool | None = None  # a server captures no graphs
     is_in_own_format: bool = False  # whether that trains in a format of its own, which nobody asked to be another
     images: int | None = None  # in each prompt
     image_width: int | None = None
@@ -126,6 +127,7 @@ class Use:
             self.batched_tokens,
             self.max_num_seqs,
             self.text_only,
+            self.enforce_eager,
             self.loss,
         )
         return self.is_usual and all(one is None for one in said)

@@ -85,6 +85,7 @@ def scenario_of(model: Model, use: Use, dtype: str | None, engine: str | None, c
         "max_num_seqs": use.max_num_seqs,
         "text_only": use.text_only,
         "attention": use.attention,
+        "enforce_eager": use.enforce_eager,
         "checkpointing": use.checkpointing,
         "optimizer_id": use.optimizer_id,
         "loss": use.loss,

@@ -218,6 +218,12 @@ def _said_of_server(asked: argparse.Namespace, program: Any, phase: str, is_made
         if value and (not is_vllm or is_made or is_alone):
             name = " (its --gpu-memory-utilization)" if value is share else ""
             raise Wrong(f"{flag} is of vLLM{name}: --program vllm, without --draft, --objective and --log")
+    eager = getattr(asked, "enforce_eager", False)
+    is_server = phase == "inference" and program is not None and program.engine_id.partition("-")[0] in CARDS
+    if eager and (not is_server or is_made or is_alone):
+        raise Wrong(
+            "--enforce-eager is of vLLM and SGLang (its --disable-cuda-graph): --program vllm, without --draft, --objective and --log"
+        )
     if most and most < (asked.users or 1):
         raise Wrong(f"--users {asked.users} are more than --max-num-seqs {most}: so many run at once")
     if most and step and step < most:
@@ -226,7 +232,7 @@ def _said_of_server(asked: argparse.Namespace, program: Any, phase: str, is_made
         )
     return {
         "tensor_parallel": tensor, "pipeline_parallel": pipeline, "data_parallel": data if (data or 1) > 1 else None, "expert_parallel": experts,
-        "share": share, "max_num_seqs": most, "batched_tokens": step,
+        "share": share, "max_num_seqs": most, "batched_tokens": step, "enforce_eager": eager or None,
     }  # fmt: skip
 
 

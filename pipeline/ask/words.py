@@ -322,13 +322,16 @@ def _help(told: dict[str, Any], card: dict[str, Any], use: dict[str, Any]) -> st
     if kind == "cache":
         return f"A cache in 8 bits (--kv q8_0): {name} fits, up to {told['max_context_tokens']:,} tokens."
     if kind == "requests":
-        step = f" --max-num-batched-tokens {told['batched_tokens']}" if told["batched_tokens"] else ""
         reach = (
             f"fits, up to {told['max_context_tokens']:,} tokens"
             if told["verdict"] == "fits"
             else f"barely fits, in {gib_of(told['total_bytes'])} GiB"
         )
-        return f"Fewer requests at once (--max-num-seqs {told['max_num_seqs']}{step}): {name} {reach}."
+        return f"Fewer requests at once ({_fewer(told)}): {name} {reach}."
+    if kind == "eager":
+        flag = "--disable-cuda-graph" if told["engine_id"] == "sglang" else "--enforce-eager"
+        flag = " ".join(filter(None, (flag, _fewer(told))))
+        return f"Without CUDA graphs ({flag}), slower: {name} fits, {gib_of(told['total_bytes'])} GiB, up to {told['max_context_tokens']:,} tokens."
     if kind == "larger":
         many = f", {gib_of(told['total_bytes'])} GiB on each of {told['gpu_count']}" if told["gpu_count"] > 1 else ""
         return f"If yours is {told['name']}: it fits in {name}{many}, up to {told['max_context_tokens']:,} tokens (--gpu {told['gpu_id']})."
@@ -343,6 +346,14 @@ def _help(told: dict[str, Any], card: dict[str, Any], use: dict[str, Any]) -> st
     if kind == "cards":
         return f"{told['gpu_count']} such cards: it fits in {name}, {gib_of(told['total_bytes'])} GiB on each."
     return f"Smaller: {visible(told['model'])} fits in {name}, up to {told['max_context_tokens']:,} tokens."
+
+
+def _fewer(told: dict[str, Any]) -> str:
+    """How vLLM is told to run fewer requests at once, or nothing."""
+    if not told.get("max_num_seqs"):
+        return ""
+    step = f" --max-num-batched-tokens {told['batched_tokens']}" if told["batched_tokens"] else ""
+    return f"--max-num-seqs {told['max_num_seqs']}{step}"
 
 
 def _adapter(told: dict[str, Any]) -> str:

@@ -61,6 +61,7 @@ TYPES = {
     "batched_tokens": pl.Int64,
     "max_num_seqs": pl.Int64,
     "text_only": pl.Boolean,
+    "enforce_eager": pl.Boolean,
 }
 # What is taken where nothing is said; all else is null, and the formulas fill in what fits the model and the phase.
 DEFAULTS = {"phase_id": "'inference'"}
@@ -103,6 +104,7 @@ USUAL = PLAIN | frozenset(
         "batched_tokens",
         "max_num_seqs",
         "text_only",
+        "enforce_eager",
     ]
 )
 # Words in braces that stand in tables/sql for all arguments of a scenario.

@@ -166,6 +166,8 @@ def scenarios() -> list[dict[str, object]]:
             if row["engine_id"] == "vllm":  # by the place, so that nothing else is drawn otherwise
                 row["batched_tokens"] = (None, None, 2048, 16_384)[place % 4]
                 row["max_num_seqs"] = (None, 8, None, 512)[place % 4]
+            if row["engine_id"] in ("vllm", "sglang"):
+                row["enforce_eager"] = (None, None, True)[place % 3]
             if row["engine_id"] == "llama.cpp" and not row.get("images"):
                 row["text_only"] = (None, True)[place % 2]
             found.append(row)

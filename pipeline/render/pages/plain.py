@@ -36,6 +36,7 @@ LABELS = {
     "batched_tokens": "tokens read in a step",
     "max_num_seqs": "requests run at once",
     "text_only": "what it sees with left out",
+    "enforce_eager": "no CUDA graphs",
     "micro_batches_in_flight": "micro-batches in flight",
     "sequence_parallel": "sequence parallelism",
     "image_width": "image width",

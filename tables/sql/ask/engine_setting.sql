@@ -61,12 +61,14 @@ CREATE OR REPLACE MACRO requests_by_logits(footprint, vocab_size, usual, capacit
 
 -- It does not start where its cache has fewer blocks than that and a block is to hold a recurrent state (max_num_seqs
 -- exceeds available Mamba cache blocks). How many layers share a block depends on how it groups them: as many blocks as
--- whole states find room beside weights and activations are there in any case.
+-- whole states find room beside weights and activations are there in any case. (It is its graphs that take a state for
+-- each request: run eagerly it starts.)
 CREATE OR REPLACE MACRO cache_room(footprint, capacity, constants) AS constants.vllm_default_share * capacity
     - needed(footprint.total_bytes - footprint.kv_cache_bytes - footprint.kv_padding_bytes - footprint.state_bytes,
         footprint.error_band);
 CREATE OR REPLACE MACRO requests_by_states(footprint, usual, capacity, constants) AS iif(
-    coalesce(footprint.state_bytes, 0) = 0, usual, greatest(sequences_of_rank(footprint),
+    coalesce(footprint.state_bytes, 0) = 0 OR coalesce(footprint.enforce_eager, false), usual,
+    greatest(sequences_of_rank(footprint),
         floor(sequences_of_rank(footprint) * cache_room(footprint, capacity, constants) / footprint.state_bytes)));
 
 CREATE OR REPLACE MACRO requests_told(usual, by_logits, by_states) AS iif(least(by_logits, by_states) < usual,
@@ -210,6 +212,13 @@ CREATE OR REPLACE MACRO said_by_program(settings, program) AS nullif(replace(
 CREATE OR REPLACE MACRO cache_setting(kv, program) AS
     coalesce(said_by_program(kv.program_settings, program), kv.setting);
 
+-- No graphs and no compiling, where that is what was counted: they are slower, and no default.
+CREATE OR REPLACE MACRO eager_needed(footprint) AS CASE
+    WHEN NOT coalesce(footprint.enforce_eager, false) THEN NULL
+    WHEN footprint.engine_id = 'sglang' THEN '--disable-cuda-graph'
+    ELSE '--enforce-eager'
+END;
+
 -- All of these: footprint with has_windows, sees, has_counted_tower and vocab_size of its model beside, data_setting,
 -- expert_setting and context_setting of its engine (data_parallel_rule), kv_setting of its cache (cache_setting), card
 -- as card_row has it.
@@ -226,5 +235,5 @@ CREATE OR REPLACE MACRO engine_setting(footprint, card, constants) AS iif(footpr
             communication_bytes(footprint, constants), constants),
         states_needed(footprint, card.capacity_bytes, card.sglang_reserve_mib,
             communication_bytes(footprint, constants), constants),
-        footprint.kv_setting, slots_needed(footprint), prompts_needed(footprint, constants),
+        eager_needed(footprint), footprint.kv_setting, slots_needed(footprint), prompts_needed(footprint, constants),
         inputs_needed(footprint)), ''));

@@ -267,7 +267,8 @@ CREATE OR REPLACE MACRO pair_footprint(pair, vocab_size, sees, has_counted_tower
     'sequences': pair.sequences, 'data_parallel': 1, 'total_bytes': pair.total_bytes, 'error_band': pair.error_band,
     'kv_cache_bytes': pair.cache_bytes + pair.draft_cache_bytes - pair.state_bytes, 'kv_padding_bytes': 0,
     'state_bytes': pair.state_bytes, 'vocab_size': vocab_size, 'images': 0, 'sees': sees,
-    'has_counted_tower': has_counted_tower, 'max_num_seqs': NULL::BIGINT, 'text_only': false
+    'has_counted_tower': has_counted_tower, 'max_num_seqs': NULL::BIGINT, 'text_only': false,
+    'enforce_eager': false
 };
 
 CREATE OR REPLACE MACRO speculative_fits_on(

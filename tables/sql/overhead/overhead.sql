@@ -40,13 +40,16 @@ CREATE OR REPLACE MACRO delta_warmup_bytes(model, scenario, constants) AS iif(sc
     constants.vllm_delta_warmup_bytes, 0);
 
 -- CUDA graphs of every length that is captured, a part for each layer: what vLLM takes after the profiling run. It
--- captures up to twice as many as it runs requests at once.
+-- captures up to twice as many as it runs requests at once, and none where it is told to run eagerly.
 CREATE OR REPLACE MACRO captured_share(scenario, constants) AS
     iif(coalesce(scenario.max_num_seqs <= constants.vllm_few_sequences, false), constants.vllm_few_graphs_share, 1);
-CREATE OR REPLACE MACRO graphs_bytes_vllm(model, scenario, constants) AS iif(scenario.engine_id = 'vllm-0.8',
-    constants.vllm_cuda_graph_bytes, captured_share(scenario, constants) * (constants.vllm_graphs_bytes
+CREATE OR REPLACE MACRO graphs_bytes_vllm(model, scenario, constants) AS CASE
+    WHEN coalesce(scenario.enforce_eager, false) THEN 0
+    WHEN scenario.engine_id = 'vllm-0.8' THEN constants.vllm_cuda_graph_bytes
+    ELSE captured_share(scenario, constants) * (constants.vllm_graphs_bytes
         + constants.vllm_graphs_bytes_per_layer * ceil(model.layer_count / scenario.pipeline_parallel)
-        + iif(model.expert_count_max > 0, constants.vllm_graphs_experts_bytes, 0)));
+        + iif(model.expert_count_max > 0, constants.vllm_graphs_experts_bytes, 0))
+END;
 
 -- what tensor-parallel ranks hold more of it on some machines (NVSwitch: 2.2 GiB; two RTX 3090: 0.7)
 CREATE OR REPLACE MACRO parallel_spread_bytes(scenario, constants) AS
@@ -60,9 +63,11 @@ CREATE OR REPLACE MACRO kept_free_spread_bytes(model, scenario) AS iif(
 
 -- What the figure lacks of what a first start holds: torch.compile runs within the profiling run, and the cache is
 -- given less for what it takes there. A server that is started again has compiled. (Of tensor-parallel ranks what was
--- read is within their spread by the machine.) `told` is what stands beside weights and cache, the context included.
+-- read is within their spread by the machine.) Told to run eagerly it compiles nothing. `told` is what stands beside
+-- weights and cache, the context included.
 CREATE OR REPLACE MACRO first_start_spread_bytes(scenario, told, constants) AS
     iif(is_server(scenario) AND scenario.engine_id = 'vllm' AND scenario.tensor_parallel = 1
+        AND NOT coalesce(scenario.enforce_eager, false)
         AND coalesce(version_place(scenario.program_version, 2) >= constants.vllm_first_start_from_release, true),
         greatest(0, least(constants.vllm_first_start_spread_bytes, constants.vllm_first_start_bytes
             - told + coalesce(scenario.engine_context_bytes, constants.process_context_bytes))), 0);
@@ -88,11 +93,12 @@ CREATE OR REPLACE MACRO sglang_rows(model, scenario, constants) AS
 
 -- What stands in SGLang beside the tensors of a forward: buffers of the attention backend, captured graphs, and its
 -- table of requests to tokens, a row of the model's whole context each.
-CREATE OR REPLACE MACRO sglang_standing_bytes(scenario, model, constants) AS
-    communication_bytes(scenario, constants) + 1048576 * (constants.sglang_metadata_mib + constants.sglang_graph_mib
-        + iif(scenario.tensor_parallel >= 4, constants.sglang_graph_four_gpus_mib, 0)
+CREATE OR REPLACE MACRO graphs_mib_sglang(scenario, model, constants) AS iif(coalesce(scenario.enforce_eager, false), 0,
+    constants.sglang_graph_mib + iif(scenario.tensor_parallel >= 4, constants.sglang_graph_four_gpus_mib, 0)
         + iif(list_bool_or(list_transform(model.caches, lambda layer: layer.mechanism = 'mla')),
-            constants.sglang_graph_latent_mib, 0))
+            constants.sglang_graph_latent_mib, 0));
+CREATE OR REPLACE MACRO sglang_standing_bytes(scenario, model, constants) AS communication_bytes(scenario, constants)
+    + 1048576 * (constants.sglang_metadata_mib + graphs_mib_sglang(scenario, model, constants))
         + 4 * sglang_rows(model, scenario, constants) * coalesce(scenario.max_context_tokens, model.max_context_tokens,
             scenario.context_tokens);
 

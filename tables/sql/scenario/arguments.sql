@@ -84,7 +84,8 @@ CREATE OR REPLACE MACRO numbers_reason(asked, constants) AS coalesce(
     flag_reason('sequence_parallel', asked.sequence_parallel),
     flag_reason('expandable_segments', asked.expandable_segments),
     flag_reason('trains_embeddings', asked.trains_embeddings),
-    flag_reason('text_only', asked.text_only)
+    flag_reason('text_only', asked.text_only),
+    flag_reason('enforce_eager', asked.enforce_eager)
 );
 
 -- (a phase that is not known has its own reason)
@@ -120,6 +121,7 @@ CREATE OR REPLACE MACRO phase_reason(asked) AS coalesce(
             misplaced_reason('batched_tokens', asked.batched_tokens, 'of inference'),
             misplaced_reason('max_num_seqs', asked.max_num_seqs, 'of inference'),
             misplaced_reason('text_only', iif(asked_flag(asked.text_only), true, NULL), 'of inference'),
+            misplaced_reason('enforce_eager', iif(asked_flag(asked.enforce_eager), true, NULL), 'of inference'),
             misplaced_reason('data_parallel', asked.data_parallel,
                 'of inference; of a training it is what gpu_count leaves')), NULL)
 );

@@ -338,6 +338,8 @@ CREATE OR REPLACE MACRO setting_reason(scenario, run) AS CASE
             || 'engine_id := llama.cpp'
     WHEN scenario.text_only AND (scenario.images > 0 OR scenario.audio_seconds > 0)
         THEN 'what is left out sees and hears nothing: text_only with images or audio_seconds'
+    WHEN scenario.enforce_eager AND NOT is_server(scenario)
+        THEN 'enforce_eager is of vLLM and SGLang (--enforce-eager, --disable-cuda-graph): engine_id := vllm'
 END;
 
 -- Why there is no answer for what a scenario reads, or null.
