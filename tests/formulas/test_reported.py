@@ -56,11 +56,11 @@ def test_a_model_that_ranks_works_out_the_logits_of_every_token(said):
 @pytest.mark.parametrize(
     ("phase", "model", "dtype", "words"),
     [
-        ("full-finetune", BERT, "fp32", "Transformers 5.23"),
-        ("lora", BERT, "fp32", "Transformers 5.23"),
-        ("qlora", BERT, "nf4", "Transformers 5.23"),
-        ("full-finetune", RANKS, "bf16", "Transformers 5.23"),
-        ("full-finetune", BGE, "bf16", "Transformers 5.23, of a checkpoint in 16 bits"),
+        ("full-finetune", BERT, "fp32", "Transformers 5.23 to 5.24"),
+        ("lora", BERT, "fp32", "Transformers 5.23 to 5.24"),
+        ("qlora", BERT, "nf4", "Transformers 5.23 to 5.24"),
+        ("full-finetune", RANKS, "bf16", "Transformers 5.23 to 5.24"),
+        ("full-finetune", BGE, "bf16", "Transformers 5.23 to 5.24, of a checkpoint in 16 bits"),
     ],
 )
 def test_a_checkpoint_is_loaded_as_it_is_stored(footprint_of, phase, model, dtype, words):

@@ -7,7 +7,8 @@
 As count_training.py, with the real code of PyTorch's FSDP2 (fully_shard) on the first of `gpu_count` ranks of a process group
 that sends nothing. The wrapping is data: `accelerate` makes units of the layers, the embedding and the head with the final norm, and
 reduces gradients in the compute precision; `torchtitan` leaves embedding and head to the root and reduces in fp32. Rows with loss `tiled` have
-TRL's head (TRL=folder of an unpacked wheel); a LoRA's base is in fp32 where its row says so, as TRL loads it, and gathered in 16 bits.
+TRL's head (TRL=folder of an unpacked wheel), `recomputed-fp32` and `recomputed` the loss of TRL 1.7 and 1.14; a LoRA's base is in fp32 where its row
+says so, as TRL loads it, and gathered in 16 bits.
 """
 
 from __future__ import annotations
@@ -136,6 +137,33 @@ def add_tiled_head(model) -> None:
     trl_kernels.add_tiled_head(trl, count_preference.functions, model, ("log_probs", "entropy", "is_top1"))
 
 
+def add_recomputed_head(model, token_count: int) -> None:
+    """The loss by parts of TRL 1.7 to 1.14 (chunked_nll), of a wheel that is unpacked in the folder TRL."""
+    import inspect
+    import re
+    import types
+
+    import count_preference
+    import torch
+    import transformers
+    import trl_kernels
+    from packaging.version import Version
+
+    count_preference.behave_as_a_whole_batch()
+    trainer = Path(os.environ["TRL"]) / "trl" / "trainer" / "sft_trainer.py"
+    (tokens,) = re.findall(r"^_CHUNKED_LM_HEAD_CHUNK_SIZE = (\d+)", trainer.read_text(), re.MULTILINE)
+    space = {
+        "torch": torch, "F": torch.nn.functional, "inspect": inspect, "types": types, "Version": Version, "transformers": transformers,
+        "maybe_gather_lm_head_ctx": trl_kernels.as_it_is, "_maybe_gather_lm_head_ctx": trl_kernels.as_it_is,
+        "CausalLMOutputWithPast": None, "_ChunkedCELMHeadOutput": types.SimpleNamespace,
+        # (how many tokens count is a value, which fake tensors have not: all)
+        "range": lambda start, _end, step: range(start, token_count, step),
+    }  # fmt: skip
+    names = {"_chunk", "_chunked_cross_entropy_loss", "_patch_chunked_ce_lm_head"}
+    count_preference.functions(trainer, names, space)
+    space["_patch_chunked_ce_lm_head"](model, int(tokens))
+
+
 def count(model_row: dict[str, str], row: dict[str, str]) -> int:
     import live_storage
     import torch
@@ -153,6 +181,8 @@ def count(model_row: dict[str, str], row: dict[str, str]) -> int:
     mesh = init_device_mesh("cuda", (int(row["gpu_count"]),))
     if row["loss"] == "tiled":
         add_tiled_head(model.get_base_model() if row["lora_rank"] else model)
+    elif row["loss"].startswith("recomputed"):
+        add_recomputed_head(model.get_base_model() if row["lora_rank"] else model, tokens[0] * (tokens[1] - 1))
     with FakeTensorMode(allow_non_fake_inputs=True):
         count_training.to_fake(model)
         count_training.behave_as_with_values()

@@ -115,7 +115,7 @@ def _behind(function, args, hidden):
 def loss_of(model, named: dict, form: str, engine: str = "transformers"):
     """The loss by the model's own code (full), or over its hidden states without whole logits."""
     labels = named.pop("labels")
-    if form == "full":
+    if form in ("full", "recomputed", "recomputed-fp32"):  # (of a model that has TRL's loss: count_sharded.py)
         return model(**named, labels=labels).loss
     if form == "tiled":  # the forward pass of a model that has TRL's head (trl_kernels.add_tiled_head)
         return model(**named, labels=labels, fused_lm_head=True).loss
