@@ -6,6 +6,8 @@ nothing has to be worked out again (packs.py).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import duckdb
 
 # All that a footprint takes from a model: a row of one, and a row per dtype of the other.
@@ -21,6 +23,11 @@ def content_of(connection: duckdb.DuckDBPyConnection) -> str:
         SELECT model_id, sha256(concat_ws(' ', coalesce(model.stored_format, ''), {row_text(connection, SHAPE)}, of_formats)) AS content
         FROM shape JOIN model USING (model_id) JOIN weighed USING (model_id)
     """
+
+
+def rows_as_text(connection: duckdb.DuckDBPyConnection, tables: Iterable[str]) -> str:
+    """A query: every row of some tables as one text (`said`), by model."""
+    return " UNION ALL ".join(f"SELECT model_id, {row_text(connection, table)} AS said FROM {table}" for table in tables)
 
 
 def row_text(connection: duckdb.DuckDBPyConnection, table: str) -> str:
