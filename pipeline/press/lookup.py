@@ -138,7 +138,7 @@ def _layer_keys(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
     """The models of `layered` by a hash of all that what is said of their layers is made of."""
     query = f"""
         WITH said AS (
-            FROM ({rows_as_text(connection, _LAYERED_OF)}) SEMI JOIN layered USING (model_id)
+            {rows_as_text(connection, _LAYERED_OF, "layered")}
             UNION ALL SELECT model_id, dtype_id FROM layered
         )
         SELECT sha256(concat_ws(' ', 'layers', $formulas, model_id, any_value(model.stored_format), any_value(model.model_type),
