@@ -74,7 +74,7 @@ def build_tables(
             _keep_rows(connection, "pipeline_compatibility")
         arguments = arguments_of(connection)
         connection.execute("USE memory; DETACH workshop")
-        with same_bytes.writing(workshop, folder / DATABASE, arguments) as wait:
+        with same_bytes.writing(workshop, folder / DATABASE, arguments, packs) as wait:
             connection.execute(f"ATTACH '{_quoted(workshop)}' AS workshop (READ_ONLY); USE workshop")
             counts = _export(connection, folder, progress, packs)
             with step(progress, DATABASE):
