@@ -250,9 +250,7 @@ class MadeFiles:
                         row["unknown_reason"] = self._own(name) or row["unknown_reason"]
                         row["least_bytes"] = plain[dtype]["total_bytes"] or self._weights(name, dtype)
         mine = [name for name in mine if name in speaks]
-        return found | (
-            sounds.kept_spoken(self.answers, connection, mine, wish.sizes, wish.columns) if mine else {}
-        )
+        return found | (sounds.kept_spoken(self.answers, connection, mine, wish.sizes, wish.columns) if mine else {})
 
     def _own(self, name: str) -> str:
         """What the model itself says of why nothing is known of it; empty where something is."""
