@@ -6,10 +6,14 @@ nothing has to be worked out again (packs.py).
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
+
 import duckdb
 
 # All that a footprint takes from a model: a row of one, and a row per dtype of the other.
 SHAPE, WEIGHT = "shape", "weight"
+# what of a model no number is made of
+WEEKLY = ("downloads_30d", "likes", "facts_as_of")
 
 
 def content_of(connection: duckdb.DuckDBPyConnection) -> str:
@@ -23,8 +27,19 @@ def content_of(connection: duckdb.DuckDBPyConnection) -> str:
     """
 
 
-def row_text(connection: duckdb.DuckDBPyConnection, table: str) -> str:
-    """A row as one text, without the name of its model."""
-    columns = [row[0] for row in connection.execute(f"DESCRIBE {table}").fetchall() if row[0] != "model_id"]
+def rows_as_text(
+    connection: duckdb.DuckDBPyConnection, tables: Iterable[str], asked: str, without: Collection[str] = ()
+) -> str:
+    """A query: every row of some tables as one text (`said`), by model, of the models of a relation."""
+    return " UNION ALL ".join(
+        f"SELECT model_id, '{name} ' || {row_text(connection, name, without)} AS said FROM {name} SEMI JOIN {asked} USING (model_id)"
+        for name in tables
+    )
+
+
+def row_text(connection: duckdb.DuckDBPyConnection, table: str, without: Collection[str] = ()) -> str:
+    """A row as one text, without the name of its model and some columns."""
+    left_out = {"model_id", *without}
+    columns = [row[0] for row in connection.execute(f"DESCRIBE {table}").fetchall() if row[0] not in left_out]
     packed = ", ".join(f'"{name}" := {table}."{name}"' for name in columns)
     return f"to_json(struct_pack({packed}))::VARCHAR"

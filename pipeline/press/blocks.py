@@ -7,7 +7,7 @@ code. Where blocks end is told by the ids of models alone: a model that comes or
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,15 +38,15 @@ class Block:
     key: str = ""
 
 
+# by model a hash of what its numbers are made of, where there is something to keep them in
+Contents = Mapping[str, str]
 # gives the file of each of some blocks, in their order
 WorkOut = Callable[[Sequence[Block]], Iterator[bytes]]
 
 
-def write(
-    connection: duckdb.DuckDBPyConnection, path: Path, cut: Cut, pattern: bytes, work_out: WorkOut, packs: Packs | None
-) -> int:
-    """Writes the file, whose columns are those of `pattern`. Returns its rows. What `packs` hold is copied from there."""
-    blocks = blocks_of(connection, path.name, cut, packs)
+def write(contents: Contents, path: Path, cut: Cut, pattern: bytes, work_out: WorkOut, packs: Packs | None) -> int:
+    """Writes the file of these models, whose columns are those of `pattern`. Returns its rows. What `packs` hold is copied from there."""
+    blocks = blocks_of(contents, path.name, cut, packs)
     known = packs.places([block.key for block in blocks]) if packs else {}
     with Spliced(path, pattern) as file:
         for start in range(0, len(blocks), cut.together):
@@ -63,12 +63,18 @@ def write(
     return file.rows
 
 
-def blocks_of(connection: duckdb.DuckDBPyConnection, name: str, cut: Cut, packs: Packs | None) -> list[Block]:
-    """The blocks of all models that have footprints; they have keys where there is something to keep them in."""
+def contents_of(connection: duckdb.DuckDBPyConnection, packs: Packs | None) -> Contents:
+    """All models that have footprints, in their order."""
     models = [model for (model,) in connection.execute("SELECT DISTINCT model_id FROM footprint ORDER BY 1").fetchall()]
+    content = dict(connection.execute(content_of(connection)).fetchall()) if packs else dict.fromkeys(models, "")
+    return {model: content[model] for model in models}
+
+
+def blocks_of(contents: Contents, name: str, cut: Cut, packs: Packs | None) -> list[Block]:
+    """The blocks of some models; they have keys where there is something to keep them in."""
     found: list[Block] = []
     begun: list[str] = []
-    for model in models:
+    for model in contents:
         begun.append(model)
         ends = not hashlib.sha256(model.encode()).digest()[0] % cut.one_of
         if len(begun) >= cut.most or (ends and len(begun) >= cut.least):
@@ -78,9 +84,8 @@ def blocks_of(connection: duckdb.DuckDBPyConnection, name: str, cut: Cut, packs:
         found.append(Block(tuple(begun)))
     if packs is None:
         return found
-    content = dict(connection.execute(content_of(connection)).fetchall())
     made_of = f"{name} {fingerprint()} polars {pl.__version__} pyarrow {pa.__version__}"
-    return [Block(b.models, _hash(made_of, *(f"{model} {content[model]}" for model in b.models))) for b in found]
+    return [Block(b.models, _hash(made_of, *(f"{model} {contents[model]}" for model in b.models))) for b in found]
 
 
 def _hash(*texts: str) -> str:

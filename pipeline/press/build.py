@@ -24,7 +24,7 @@ from pipeline.hub.snapshot import Snapshot
 from pipeline.press import blank, blocks, file, same_bytes
 from pipeline.press.accuracy import fill_accuracy
 from pipeline.press.anatomise import anatomise
-from pipeline.press.blocks import Block, Cut
+from pipeline.press.blocks import Block, Contents, Cut
 from pipeline.press.file import DATABASE, declared_columns
 from pipeline.press.formulas import arguments_of
 from pipeline.press.lookup import ORDER, share_footprints
@@ -74,7 +74,7 @@ def build_tables(
             _keep_rows(connection, "pipeline_compatibility")
         arguments = arguments_of(connection)
         connection.execute("USE memory; DETACH workshop")
-        with same_bytes.writing(workshop, folder / DATABASE, arguments) as wait:
+        with same_bytes.writing(workshop, folder / DATABASE, arguments, packs) as wait:
             connection.execute(f"ATTACH '{_quoted(workshop)}' AS workshop (READ_ONLY); USE workshop")
             counts = _export(connection, folder, progress, packs)
             with step(progress, DATABASE):
@@ -106,14 +106,15 @@ def _export(
     from pipeline.press.compatibility import write_compatibility
 
     counts = {}
+    contents = blocks.contents_of(connection, packs)
     for name, table in progress(list(PUBLISHED.items()), desc="tables"):
         path = folder / f"{name}.parquet"
         if name == "compatibility":
-            counts[name] = write_compatibility(connection, path, packs)
+            counts[name] = write_compatibility(connection, path, packs, contents)
             continue
         counts[name] = connection.execute(f"SELECT count(*) FROM {name}").fetchall()[0][0]
         if name == "footprint":
-            write_footprints(connection, path, packs)
+            write_footprints(connection, path, packs, contents)
             continue
         columns = ", ".join(f'"{column.name}"' for column in table.columns)
         query = f"SELECT {columns} FROM {name} ORDER BY {', '.join(table.key)}"
@@ -126,7 +127,9 @@ def _export(
     return counts
 
 
-def write_footprints(connection: duckdb.DuckDBPyConnection, path: Path, packs: Packs | None = None) -> None:
+def write_footprints(
+    connection: duckdb.DuckDBPyConnection, path: Path, packs: Packs | None = None, contents: Contents | None = None
+) -> None:
     """A few models at a time. Who reads one model over a network reads the footer and one group of rows: groups are as many as make the two
     alike and hold whole models, and the footer has ranges of values for models alone, since a group has all of whatever else rows are looked
     up by."""
@@ -153,7 +156,8 @@ def write_footprints(connection: duckdb.DuckDBPyConnection, path: Path, packs: P
         for block in some:
             yield file_of(rows.filter(pc.is_in(rows["model_id"], pa.array(block.models))))
 
-    blocks.write(connection, path, FOOTPRINTS, file_of(rows_of([])), worked_out, packs)
+    contents = contents or blocks.contents_of(connection, packs)
+    blocks.write(contents, path, FOOTPRINTS, file_of(rows_of([])), worked_out, packs)
 
 
 def _quoted(text: object) -> str:

@@ -18,7 +18,7 @@ import polars as pl
 from pipeline.book.packs import Packs
 from pipeline.book.schema import ENUMS, PUBLISHED
 from pipeline.press import blocks
-from pipeline.press.blocks import Block, Cut
+from pipeline.press.blocks import Block, Contents, Cut
 from pipeline.render.data.column_words import chain
 from pipeline.render.data.rules import in_columns
 
@@ -51,10 +51,13 @@ FROM judged GROUP BY ALL ORDER BY running, capacity_bytes NULLS LAST, card_reaso
 """
 
 
-def write_compatibility(connection: duckdb.DuckDBPyConnection, path: Path, packs: Packs | None = None) -> int:
+def write_compatibility(
+    connection: duckdb.DuckDBPyConnection, path: Path, packs: Packs | None = None, contents: Contents | None = None
+) -> int:
     """Writes the file, sorted by scenario and then by what the card gives: rows that say the same stand together. Returns its rows. What
     `packs` hold is copied from there."""
-    return blocks.write(connection, path, CUT, _pattern(), partial(_worked_out, connection), packs)
+    contents = contents or blocks.contents_of(connection, packs)
+    return blocks.write(contents, path, CUT, _pattern(), partial(_worked_out, connection), packs)
 
 
 def _pattern() -> bytes:

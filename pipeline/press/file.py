@@ -7,14 +7,16 @@ schema. DuckDB looks for a name where it is asked and not where the macro lives,
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
+from pipeline.book.packs import Packs, fingerprint
 from pipeline.book.schema import DUCKDB_TYPES, MACROS, PUBLISHED, Table
 from pipeline.press.flat import grid
 from pipeline.press.lookup import ORDER
@@ -34,9 +36,11 @@ _VIEW = re.compile(r"CREATE (?:OR REPLACE )?VIEW \S+ AS ", re.IGNORECASE)
 _ASKED = re.compile(r"FROM (?P<name>\w+)")
 
 
-def write(connection: duckdb.DuckDBPyConnection, path: Path, arguments: Mapping[str, str]) -> None:
+def write(
+    connection: duckdb.DuckDBPyConnection, path: Path, arguments: Mapping[str, str], packs: Packs | None = None
+) -> None:
     """Writes the file from what the connection's current database holds. `arguments` are the arguments of macros that may be left out, with
-    their defaults: DuckDB tells the names alone."""
+    their defaults: DuckDB tells the names alone. `packs` keep the statements, which are the same whatever models there are."""
     source = connection.execute("SELECT current_database()").fetchall()[0][0]
     connection.execute(
         f"ATTACH '{quoted(path)}' AS published (STORAGE_VERSION '{STORAGE_VERSION}', BLOCK_SIZE {BLOCK_BYTES})"
@@ -47,12 +51,25 @@ def write(connection: duckdb.DuckDBPyConnection, path: Path, arguments: Mapping[
         _copy(connection, source, name)
     # in one transaction: else each statement goes through DuckDB's log by itself
     connection.execute("USE published; BEGIN")
-    for statement in texts.statements(arguments):
+    for statement in _statements(texts, arguments, packs):
         connection.execute(statement)
     for statement in _comments(connection):
         connection.execute(statement)
     connection.execute(f"COMMIT; USE {source}")
     connection.execute("DETACH published")
+
+
+def _statements(texts: Texts, arguments: Mapping[str, str], packs: Packs | None) -> Iterable[str]:
+    if packs is None:
+        return texts.statements(arguments)
+    made_of = json.dumps([fingerprint(), texts.tables, texts.views, texts.macros, dict(arguments)], sort_keys=True)
+    key = hashlib.sha256(f"statements {made_of}".encode()).hexdigest()
+    known = packs.values([key], "statements").get(key)
+    if known is not None:
+        return json.loads(known)
+    made = list(texts.statements(arguments))
+    packs.keep({key: json.dumps(made).encode()}, "statements")
+    return made
 
 
 def home(name: str) -> str:

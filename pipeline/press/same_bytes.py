@@ -22,6 +22,7 @@ from typing import Any
 import duckdb
 
 from pipeline import ROOT
+from pipeline.book.packs import Packs
 from pipeline.press import file, remote
 
 # MALLOC_PERTURB_ fills what is handed out with the complement of its value
@@ -45,10 +46,13 @@ def write(source: Path, path: Path, arguments: Mapping[str, str]) -> None:
 
 
 @contextmanager
-def writing(source: Path, path: Path, arguments: Mapping[str, str]) -> Iterator[Callable[[], None]]:
+def writing(
+    source: Path, path: Path, arguments: Mapping[str, str], packs: Packs | None = None
+) -> Iterator[Callable[[], None]]:
     """The same beside what is done meanwhile, since it takes one core: the file is whole when the block ends, or when what is given is called.
-    Until then the database may be read, and not written. An error of the block ends it."""
-    with _writing(path, {"source": str(source), "arguments": dict(arguments)}) as wait:
+    Until then the database may be read, and not written. An error of the block ends it. `packs` are those of `file.write`."""
+    kept = str(packs.folder) if packs else None
+    with _writing(path, {"source": str(source), "arguments": dict(arguments), "packs": kept}) as wait:
         yield wait
 
 
@@ -97,7 +101,7 @@ def main(path: Path) -> None:
             return
         connection.execute(f"ATTACH '{file.quoted(told['source'])}' AS workshop (READ_ONLY)")
         connection.execute("USE workshop")
-        file.write(connection, path, told["arguments"])
+        file.write(connection, path, told["arguments"], Packs(Path(told["packs"])) if told["packs"] else None)
 
 
 def _end_with_caller() -> None:

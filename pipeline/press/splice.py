@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -133,7 +134,10 @@ def _signed(read: Iterator[int]) -> int:
 
 
 def _bytes(read: Iterator[int], count: int) -> bytes:
-    return bytes(next(read) for _ in range(count))
+    found = bytes(islice(read, count))
+    if len(found) < count:
+        raise StopIteration
+    return found
 
 
 def _read(read: Iterator[int], kind: int) -> Any:

@@ -55,7 +55,7 @@ def measure(tables: Path, folder: Path, times: int) -> list[dict[str, float]]:
     for name, cut, writer in writers:
         forget_peak()
         began = cpu_seconds()
-        all_of = blocks.blocks_of(connection, name, cut, None)
+        all_of = blocks.blocks_of(blocks.contents_of(connection, None), name, cut, None)
         finding, at_first = cpu_seconds() - began, peak_mib()
         middle = len(all_of) // 2
         blocks.blocks_of, real = lambda *_, some=all_of[middle : middle + BLOCKS]: some, blocks.blocks_of

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -18,11 +19,18 @@ import duckdb
 
 from pipeline import ROOT
 from pipeline.base.readonly import reading
-from pipeline.book.content import SHAPE, WEIGHT, content_of
+from pipeline.book.content import SHAPE, WEEKLY, WEIGHT, content_of, rows_as_text
 from pipeline.book.packs import Packs, fingerprint
 
 # what makes a site, beside what makes tables
 _MADE_OF = (ROOT / "pipeline" / "render", ROOT / "pipeline" / "base", ROOT / "site", ROOT / "mkdocs.yml")
+# what holds rows of footprints
+_DERIVED = frozenset(["twin", "twin_footprint", "twin_ladder", "twin_layer", "twin_split"])
+_TEXTS = """
+SELECT function_name, macro_definition FROM duckdb_functions() WHERE NOT internal AND function_type IN ('macro', 'table_macro')
+UNION ALL SELECT view_name, sql FROM duckdb_views() WHERE NOT internal
+"""
+_WORD = re.compile(r"\w+")
 _LIBRARIES = ("polars", "duckdb", "jinja2", "markupsafe")
 
 Make = Callable[[list[str]], Mapping[str, Any]]
@@ -34,6 +42,30 @@ def contents(database: Path) -> dict[str, str]:
         return {}
     with reading(database) as connection:
         return dict(connection.execute(content_of(connection)).fetchall()) if _has_shapes(connection) else {}
+
+
+def read_by(connection: duckdb.DuckDBPyConnection, macros: Iterable[str]) -> list[str]:
+    """The tables with rows of models that some macros read, themselves or by others that they name. A word that is only called like one is one too
+    many, which costs a key nothing; what is derived of shapes and weights (footprints) is said by these."""
+    query = "SELECT table_name FROM duckdb_columns() WHERE column_name = 'model_id' AND NOT internal"
+    tables = {name for (name,) in connection.execute(query).fetchall()} - _DERIVED
+    texts = dict(connection.execute(_TEXTS).fetchall())
+    known, waiting = set(), list(macros)
+    while waiting:
+        name = waiting.pop()
+        if name not in known:
+            known.add(name)
+            waiting += set(_WORD.findall(texts.get(name, ""))) & (texts.keys() | tables)
+    return sorted((known & tables - texts.keys()) | {SHAPE, WEIGHT} & tables)
+
+
+def rows_in(connection: duckdb.DuckDBPyConnection, tables: Iterable[str], models: Sequence[str]) -> dict[str, str]:
+    """By model a hash of all its rows in some tables, but for what changes weekly."""
+    query = f"""
+        WITH asked AS (SELECT unnest($models::VARCHAR[]) AS model_id)
+        SELECT model_id, sha256(string_agg(said, ' ' ORDER BY said)) FROM ({rows_as_text(connection, tables, "asked", WEEKLY)}) GROUP BY model_id
+    """
+    return dict(connection.execute(query, {"models": list(models)}).fetchall())
 
 
 def _has_shapes(connection: duckdb.DuckDBPyConnection) -> bool:
@@ -90,6 +122,25 @@ class Kept:
     def key(self, what: str, model: str, own: object) -> str:
         """One without a content is like no other."""
         return hashed(what, self.shared, self.contents.get(model) or {"only": model}, own)
+
+
+class Answers:
+    """What macros of the published file answer of models, kept by the rows of these that the macros read."""
+
+    def __init__(self, kept: Kept, database: Path) -> None:
+        self.kept, self.database = kept, database
+
+    def of(
+        self, what: str, models: Sequence[str], macros: tuple[str, ...], make: Make, asked: object = None
+    ) -> dict[str, Any]:
+        """What `make` gives of some models, which asks these macros, or others with the same tables; `asked` is what it asks them beside models.
+        Names (of tables, for those whose text is put together) stand for themselves. What is not answered is left out."""
+        with reading(self.database) as connection:
+            tables = read_by(connection, macros)
+            rows = rows_in(connection, tables, models) if tables else {}
+        own = {name: [name, rows.get(name), asked] for name in models}
+        found = self.kept.by_content(what, models, lambda some: dict.fromkeys(some) | make(some), own)
+        return {name: found[name] for name in models if found[name] is not None}
 
 
 def hashed(*parts: object) -> str:

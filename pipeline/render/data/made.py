@@ -23,6 +23,7 @@ from pipeline.base.readonly import reading
 from pipeline.render import words
 from pipeline.render.data import sounds
 from pipeline.render.data.book import Book
+from pipeline.render.data.kept import Answers
 
 MADE = ROOT / "site" / "made.csv"
 REPACKED = ROOT / "tables" / "library" / "repository_holds.csv"
@@ -106,8 +107,8 @@ def size_of(makes_videos: bool) -> dict[str, int]:
 class MadeFiles:
     """The files of all such wishes, below `data/window/`; of a release without the formulas there are none."""
 
-    def __init__(self, book: Book, paths: dict[str, str], members: dict[int, list[int]]) -> None:
-        self.book, self.paths, self.members = book, paths, members
+    def __init__(self, book: Book, paths: dict[str, str], members: dict[int, list[int]], answers: Answers) -> None:
+        self.book, self.paths, self.members, self.answers = book, paths, members, answers
         self.by_name = {m["model_id"]: m for m in book.models}
         self.repacked = repacked()
         self.leader = {i: leader for leader, same in members.items() for i in same}
@@ -191,7 +192,9 @@ class MadeFiles:
         mine = [name for name in sorted(classes) if self._wish_of(name, classes[name]) is wish]
         copies = {name for name in mine if self.original(name) != name and self.original(name) in mine}
         mine = [name for name in mine if name not in copies]
-        found = _placed(connection, mine, wish)
+        asked = [wish.side, wish.sizes, wish.columns, wish.usual]
+        told = self.answers.of("placed", mine, _PLACED_BY, lambda some: _placed(connection, some, wish), asked)
+        found = {name: {int(size): rows for size, rows in of.items()} for name, of in told.items()}
         for name in mine:
             tag = self.by_name.get(name, {}).get("pipeline_tag") or ""
             if not tag.startswith("image-") or classes[name] in wish.of_text:
@@ -236,7 +239,7 @@ class MadeFiles:
         mine = [n for n in mine if gives.get(n) in (None, *wish.gives)]
         if not mine:
             return {}
-        found = sounds.heard(connection, mine, wish.sizes, wish.columns, ENGINE)
+        found = sounds.kept_heard(self.answers, connection, mine, wish.sizes, wish.columns, ENGINE)
         windows = sounds.windowed(connection) if wish.name != SPEAKS else set()
         for name in mine:
             plain = found[name].pop(None)
@@ -248,7 +251,7 @@ class MadeFiles:
                         row["unknown_reason"] = self._own(name) or row["unknown_reason"]
                         row["least_bytes"] = plain[dtype]["total_bytes"] or self._weights(name, dtype)
         mine = [name for name in mine if name in speaks]
-        return found | (sounds.spoken(connection, mine, wish.sizes, wish.columns) if mine else {})
+        return found | (sounds.kept_spoken(self.answers, connection, mine, wish.sizes, wish.columns) if mine else {})
 
     def _own(self, name: str) -> str:
         """What the model itself says of why nothing is known of it; empty where something is."""
@@ -258,6 +261,9 @@ class MadeFiles:
     def _weights(self, name: str, dtype: str) -> int | None:
         count = self.by_name[name]["parameter_count"]
         return count * BYTES[dtype] if count and dtype in BYTES else None
+
+
+_PLACED_BY = ("pipeline_of", "pipeline_stages")
 
 
 def _said(column: str) -> str:

@@ -7,6 +7,7 @@ Who reads a window of a fixed length (Whisper) needs the same for all: it reads 
 from __future__ import annotations
 
 from pipeline.book.sounds import CLASSES, CONTEXT_TOKENS, TEXT_TOKENS, WAS_RUN, WRITES
+from pipeline.render.data.kept import Answers
 
 Rows = dict[str, dict]  # by format: KEYS
 KEYS = ("weights_bytes", "total_bytes", "error_band", "unknown_reason", "kv_cache_bytes")
@@ -61,6 +62,30 @@ def heard(connection, names: list[str], seconds: tuple[int, ...], formats: tuple
         of = told.setdefault(model, {}).setdefault(None if length is None else int(length), {})
         of[dtype] = dict(zip(KEYS, values, strict=True))
     return told
+
+
+def kept_heard(
+    answers: Answers, connection, names: list[str], seconds: tuple[int, ...], formats: tuple[str, ...], engine: str
+) -> dict:
+    """What `heard` says, asked of models alone that it was not asked of before."""
+    make = lambda some: heard(connection, some, seconds, formats, engine)  # noqa: E731
+    return _lengths(answers.of("heard", names, ("footprints_in", "tower", "model"), make, [seconds, formats, engine]))
+
+
+def kept_spoken(
+    answers: Answers, connection, names: list[str], seconds: tuple[int, ...], formats: tuple[str, ...]
+) -> dict:
+    """The same of `spoken`."""
+    make = lambda some: spoken(connection, some, seconds, formats)  # noqa: E731
+    return _lengths(answers.of("spoken", names, ("speech_of", "model"), make, [seconds, formats]))
+
+
+def _lengths(found: dict[str, dict[str, Rows]]) -> dict[str, dict[int | None, Rows]]:
+    """By numbers what JSON has by texts."""
+    return {
+        name: {None if length == "null" else int(length): rows for length, rows in of.items()}
+        for name, of in found.items()
+    }
 
 
 def windowed(connection) -> set[str]:

@@ -30,7 +30,7 @@ class Front:
     def __init__(self, book: Book, pages: ModelPages) -> None:
         self.book, self.pages = book, pages
         self.window = Window(book, pages.paths, pages.kept.contents)
-        self.made = MadeFiles(book, pages.paths, self.window.members)
+        self.made = MadeFiles(book, pages.paths, self.window.members, pages.answers)
         by_id = {g["gpu_id"]: g for g in book.gpus}
         self.card = by_id.get(EXAMPLE) or book.common[0]
 

@@ -17,7 +17,7 @@ from pipeline.render import paths, words
 from pipeline.render.data import api, badges, openings, relatives, shapes, slices, works
 from pipeline.render.data.book import UNKNOWN_KIB, Book, Scenario
 from pipeline.render.data.calculator import Calculator, has_shape
-from pipeline.render.data.kept import Kept, contents
+from pipeline.render.data.kept import Answers, Kept, contents
 from pipeline.render.data.relatives import Relatives, packed
 from pipeline.render.data.siblings import Siblings
 from pipeline.render.data.support import Support
@@ -90,8 +90,8 @@ class ModelPages:
         return {
             "tensors": _grouped(book["tensor_class"]),
             "layers": _grouped(book["attention_layer"]),
-            "pipelines": pipelines.read(book.folder, sorted({c["model_id"] for c in book["component"]}), book.plainly),
-            "sounds": sounds.read(book.folder, book.plainly),
+            "pipelines": self._pipelines(),
+            "sounds": sounds.read(book.folder, book.plainly, self.answers),
             "formulas": self.calculator.own,
             "files": _grouped(book["repository_file"]),
             "containers": containers.read(book.folder),
@@ -100,6 +100,16 @@ class ModelPages:
             "kept": commands.kept_in(book.folder),
             "packings": commands.packings(book.folder),
         } | reach.read(book, self.kept, self.contexts, self.lengths, self.trained, OFFERED, TRAINED)
+
+    @cached_property
+    def answers(self) -> Answers:
+        return Answers(self.kept, self.book.folder / "almanac.duckdb")
+
+    def _pipelines(self) -> dict[str, dict]:
+        names = sorted({c["model_id"] for c in self.book["component"]})
+        macros = ("pipeline_of", "pipeline_stages", "pipeline_training_of")
+        make = lambda some: pipelines.read(self.book.folder, some, self.book.plainly)  # noqa: E731
+        return self.answers.of("pipelines", names, macros, make)
 
     def made_of(self, number: int) -> tuple[str, list]:
         """The model, and all that its page and files are made of beside the content of its numbers: its own rows, and what of other models

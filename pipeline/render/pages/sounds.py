@@ -7,13 +7,14 @@ from pathlib import Path
 
 from pipeline.base.readonly import reading
 from pipeline.render.data import sounds
+from pipeline.render.data.kept import Answers
 from pipeline.render.data.made import ENGINE, wishes
 
 TOLD = 30  # seconds that a page speaks of first
 FORMATS = ("fp16", "int8", "nf4", "fp32")  # the last one where the first is not known
 
 
-def read(folder: Path, plainly: Callable[[str], str] = str) -> dict[str, dict]:
+def read(folder: Path, plainly: Callable[[str], str], answers: Answers) -> dict[str, dict]:
     """By model its `rows` (seconds, and bytes by format), the formats, why no `longer` sound is known, the `program` and a `note`."""
     lengths = tuple(sorted({size for wish in wishes() if wish.kind == "sound" for size in wish.sizes}))
     with reading(folder / "almanac.duckdb") as connection:
@@ -21,9 +22,9 @@ def read(folder: Path, plainly: Callable[[str], str] = str) -> dict[str, dict]:
             return {}
         speaks = sounds.spoken_of(connection)
         hears = sorted(sounds.hearing(connection) - set(speaks))
-        found = sounds.spoken(connection, speaks, lengths, FORMATS) if speaks else {}
+        found = sounds.kept_spoken(answers, connection, speaks, lengths, FORMATS) if speaks else {}
         windows, classes = sounds.windowed(connection), sounds.classes(connection)
-        heard = sounds.heard(connection, hears, lengths, FORMATS, ENGINE) if hears else {}
+        heard = sounds.kept_heard(answers, connection, hears, lengths, FORMATS, ENGINE) if hears else {}
         for name, by_seconds in heard.items():
             plain = by_seconds.pop(None)
             found[name] = {n: plain if name in windows else rows for n, rows in by_seconds.items()}
