@@ -61,20 +61,22 @@ CREATE OR REPLACE MACRO one_layer_bytes(layer, sums, footprint) AS
 
 -- What each layer caches, in their order; where that is not known the largest last, and of kinds that lie side by side
 -- one of each, so that any so many layers hold no more than the last.
-CREATE OR REPLACE MACRO ordered_caches(model, kinds) AS list_transform(range(model.layer_count),
+-- (`list_transform([value], lambda name: …)[1]` names a value: DuckDB would work it out again for every block.)
+CREATE OR REPLACE MACRO ordered_caches(layer_count, kinds) AS list_transform(range(layer_count),
     lambda block: coalesce(list_sum(list_transform(kinds,
         lambda kind: iif(list_contains(kind.blocks, block), kind.bytes, 0))), 0));
 CREATE OR REPLACE MACRO each_cached(kinds) AS list_reverse_sort(flatten(list_transform(kinds,
     lambda kind: list_transform(range(kind.layer_count), lambda place: kind.bytes))));
-CREATE OR REPLACE MACRO largest_last(model, kinds) AS list_transform(range(model.layer_count),
-    lambda block: coalesce(iif(list_sum(list_transform(kinds, lambda kind: kind.layer_count)) <= model.layer_count,
-        each_cached(kinds)[model.layer_count - block], list_sum(list_transform(kinds,
-            lambda kind: iif(block >= model.layer_count - kind.layer_count, kind.bytes, 0)))), 0));
-CREATE OR REPLACE MACRO kind_caches(model, footprint) AS list_transform(model.caches, lambda layer: {
-    'layer_count': layer.layer_count, 'blocks': blocks_of(layer, model),
-    'bytes': one_layer_bytes(layer, cache_sums(model, footprint), footprint)});
-CREATE OR REPLACE MACRO layer_caches(model, footprint) AS iif(is_placed(model),
-    ordered_caches(model, kind_caches(model, footprint)), largest_last(model, kind_caches(model, footprint)));
+CREATE OR REPLACE MACRO largest_last(layer_count, kinds) AS list_transform([each_cached(kinds)],
+    lambda cached: list_transform(range(layer_count), lambda block: coalesce(
+        iif(len(cached) <= layer_count, cached[layer_count - block], list_sum(list_transform(kinds,
+            lambda kind: iif(block >= layer_count - kind.layer_count, kind.bytes, 0)))), 0)))[1];
+CREATE OR REPLACE MACRO kind_caches(model, footprint) AS list_transform([cache_sums(model, footprint)],
+    lambda sums: list_transform(model.caches, lambda layer: {'layer_count': layer.layer_count,
+        'blocks': blocks_of(layer, model), 'bytes': one_layer_bytes(layer, sums, footprint)}))[1];
+CREATE OR REPLACE MACRO layer_caches(model, footprint) AS list_transform([kind_caches(model, footprint)],
+    lambda kinds: iif(is_placed(model), ordered_caches(model.layer_count, kinds),
+        largest_last(model.layer_count, kinds)))[1];
 
 CREATE OR REPLACE MACRO cache_held(footprint) AS
     footprint.kv_cache_bytes + footprint.kv_padding_bytes + footprint.state_bytes;
