@@ -166,6 +166,8 @@ def scenarios() -> list[dict[str, object]]:
             if row["engine_id"] == "vllm":  # by the place, so that nothing else is drawn otherwise
                 row["batched_tokens"] = (None, None, 2048, 16_384)[place % 4]
                 row["max_num_seqs"] = (None, 8, None, 512)[place % 4]
+                row["max_loras"] = (None, None, None, None, 1, 8)[place % 6]
+                row["max_lora_rank"] = (None, None, None, None, None, 64)[place % 6]
             if row["engine_id"] in ("vllm", "sglang"):
                 row["enforce_eager"] = (None, None, True)[place % 3]
             if row["engine_id"] == "llama.cpp" and not row.get("images"):

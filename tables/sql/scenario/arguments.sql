@@ -58,6 +58,8 @@ CREATE OR REPLACE MACRO numbers_reason(asked, constants) AS coalesce(
     number_reason('decode_context_parallel', asked.decode_context_parallel, constants.most_gpu_count),
     number_reason('batched_tokens', asked.batched_tokens, constants.most_context_tokens),
     number_reason('max_num_seqs', asked.max_num_seqs, constants.most_sequences),
+    number_reason('max_loras', asked.max_loras, constants.most_sequences),
+    number_reason('max_lora_rank', asked.max_lora_rank, constants.most_rank),
     number_reason('tensor_parallel × pipeline_parallel × context_parallel',
         greatest(coalesce(try_cast(asked.tensor_parallel AS DOUBLE), 1), 1)
             * greatest(coalesce(try_cast(asked.pipeline_parallel AS DOUBLE), 1), 1)
@@ -120,6 +122,9 @@ CREATE OR REPLACE MACRO phase_reason(asked) AS coalesce(
             misplaced_reason('decode_context_parallel', asked.decode_context_parallel, 'of inference'),
             misplaced_reason('batched_tokens', asked.batched_tokens, 'of inference'),
             misplaced_reason('max_num_seqs', asked.max_num_seqs, 'of inference'),
+            misplaced_reason('max_loras', asked.max_loras, 'of inference; an adapter that is trained has lora_rank'),
+            misplaced_reason('max_lora_rank', asked.max_lora_rank,
+                'of inference; an adapter that is trained has lora_rank'),
             misplaced_reason('text_only', iif(asked_flag(asked.text_only), true, NULL), 'of inference'),
             misplaced_reason('enforce_eager', iif(asked_flag(asked.enforce_eager), true, NULL), 'of inference'),
             misplaced_reason('data_parallel', asked.data_parallel,

@@ -66,7 +66,8 @@ CREATE OR REPLACE MACRO asked_numbers(asked) AS {
     'expert_parallel': asked_number(asked.expert_parallel), 'data_parallel': asked_number(asked.data_parallel),
     'decode_context_parallel': asked_number(asked.decode_context_parallel),
     'batched_tokens': asked_number(asked.batched_tokens),
-    'max_num_seqs': asked_number(asked.max_num_seqs),
+    'max_num_seqs': asked_number(asked.max_num_seqs), 'max_loras': asked_number(asked.max_loras),
+    'max_lora_rank': asked_number(asked.max_lora_rank),
     'micro_batches_in_flight': asked_number(asked.micro_batches_in_flight)
 };
 
@@ -97,6 +98,7 @@ CREATE OR REPLACE MACRO embedder_words(model, scenario) AS
 -- The versions that the answer holds for. (An engine of which no version is told is its name alone.)
 CREATE OR REPLACE MACRO answers_for(model, scenario, run) AS coalesce(
     iif(scenario.decode_context_parallel > 1, run.sharing.context_holds_for, NULL),
+    iif(serves_adapters(scenario), model.served_adapter.holds_for, NULL),
     iif(scenario.program IS NULL, run.name || coalesce(' ' || run.engine_version, ''), scenario.program_holds_for)
         || iif(scenario.phase_id = 'inference' AND run.reads_prompt = 'whole' AND caches_unread(model),
             ', use_cache not set to false', '')
@@ -185,7 +187,8 @@ asked AS (
         numbers.optimizer_rank, numbers.reduce_bucket_elements, numbers.tensor_parallel,
         numbers.pipeline_parallel,
         numbers.context_parallel, numbers.expert_parallel, numbers.data_parallel,
-        numbers.decode_context_parallel, numbers.batched_tokens, numbers.max_num_seqs, numbers.micro_batches_in_flight,
+        numbers.decode_context_parallel, numbers.batched_tokens, numbers.max_num_seqs, numbers.max_loras,
+        numbers.max_lora_rank, numbers.micro_batches_in_flight,
         coalesce(numbers.gpu_count, greatest(coalesce(numbers.tensor_parallel, 1), 1)
             * greatest(coalesce(numbers.pipeline_parallel, 1), 1)
             * greatest(coalesce(numbers.context_parallel, 1), 1)
@@ -227,6 +230,9 @@ scenario AS (
         degree_asked(asked.expert_parallel) AS expert_parallel, asked.data_parallel AS data_asked,
         degree_asked(asked.decode_context_parallel) AS decode_context_parallel, asked.batched_tokens,
         asked.max_num_seqs, asked.text_only, asked.enforce_eager, asked.micro_batches_in_flight AS flights_asked,
+        -- (who says a rank alone has one slot, as a server that is told to take adapters has by itself)
+        coalesce(asked.max_loras, iif(asked.max_lora_rank IS NULL, NULL, 1))::BIGINT AS max_loras,
+        coalesce(asked.max_lora_rank, iif(asked.max_loras IS NULL, NULL, 16))::BIGINT AS max_lora_rank,
         asked.sequence_parallel AS residual_asked,
         least(asked.tensor_parallel, asked.pipeline_parallel, asked.context_parallel, asked.expert_parallel,
             asked.data_parallel, asked.decode_context_parallel, asked.micro_batches_in_flight) AS least_degree,
