@@ -15,6 +15,12 @@
 -- Not covered: --fully-sharded-loras, --lora-target-modules, --specialize-active-lora, adapters of towers; what a
 --   Blackwell card's kernels of experts hold besides the work spaces that are counted of all.
 
+-- Who says a rank alone has one slot, and who says slots alone those of rank 16, as vLLM has by itself.
+CREATE OR REPLACE MACRO slots_asked(asked) AS
+    coalesce(asked.max_loras, iif(asked.max_lora_rank IS NULL, NULL, 1))::BIGINT;
+CREATE OR REPLACE MACRO slot_rank_asked(asked) AS
+    coalesce(asked.max_lora_rank, iif(asked.max_loras IS NULL, NULL, 16))::BIGINT;
+
 CREATE OR REPLACE MACRO serves_adapters(scenario) AS scenario.max_loras IS NOT NULL;
 
 -- the part of all heads of keys and values that a GPU has
@@ -40,6 +46,11 @@ CREATE OR REPLACE MACRO served_step_bytes(model, scenario, constants) AS CASE
                 + model.expert_count_max * constants.vllm_lora_block_rows)
             * (2 * scenario.max_lora_rank * scenario.compute_bytes + 4), 0)
 END;
+
+-- What they take of activations and overhead: a first start holds as much more.
+CREATE OR REPLACE MACRO served_beside_bytes(model, scenario, constants) AS iif(serves_adapters(scenario),
+    served_step_bytes(model, scenario, constants) + graphs_bytes_vllm(model, scenario, constants)
+        * (1 - 1 / constants.vllm_lora_graph_sets), 0);
 
 -- Why there is no answer with adapters.
 CREATE OR REPLACE MACRO served_reason(model, dtype, scenario) AS CASE

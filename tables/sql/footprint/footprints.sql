@@ -198,7 +198,8 @@ counted AS (
         coalesce(kernel_spread_bytes(model, scenario, constants), 0) + lost_logits_bytes(model, scenario, constants)
             + unused_spread_bytes(model, scenario, constants) + index_spread_bytes(model, scenario, constants)
             + parallel_spread_bytes(scenario, constants) + kept_free_spread_bytes(model, scenario)
-            + coalesce(first_start_spread_bytes(scenario, scenario.activations + overhead, constants), 0) AS spread
+            + coalesce(first_start_spread_bytes(scenario, scenario.activations + overhead
+                - served_beside_bytes(model, scenario, constants), constants), 0) AS spread
     FROM (SELECT peak AS scenario FROM peak)
     LEFT JOIN shapes AS own ON own.model_id = scenario.model_id
     CROSS JOIN constants_row

@@ -42,6 +42,10 @@ CREATE OR REPLACE MACRO flag_reason(name, value) AS
 CREATE OR REPLACE MACRO misplaced_reason(name, value, phases) AS
     iif(value IS NOT NULL, name || ' belongs to the phases ' || phases, NULL);
 
+CREATE OR REPLACE MACRO slots_number_reason(asked, constants) AS coalesce(
+    number_reason('max_loras', asked.max_loras, constants.most_sequences),
+    number_reason('max_lora_rank', asked.max_lora_rank, constants.most_rank));
+
 CREATE OR REPLACE MACRO numbers_reason(asked, constants) AS coalesce(
     number_reason('context_tokens', asked.context_tokens, constants.most_context_tokens),
     number_reason('max_context_tokens', asked.max_context_tokens, constants.most_context_tokens),
@@ -58,8 +62,6 @@ CREATE OR REPLACE MACRO numbers_reason(asked, constants) AS coalesce(
     number_reason('decode_context_parallel', asked.decode_context_parallel, constants.most_gpu_count),
     number_reason('batched_tokens', asked.batched_tokens, constants.most_context_tokens),
     number_reason('max_num_seqs', asked.max_num_seqs, constants.most_sequences),
-    number_reason('max_loras', asked.max_loras, constants.most_sequences),
-    number_reason('max_lora_rank', asked.max_lora_rank, constants.most_rank),
     number_reason('tensor_parallel × pipeline_parallel × context_parallel',
         greatest(coalesce(try_cast(asked.tensor_parallel AS DOUBLE), 1), 1)
             * greatest(coalesce(try_cast(asked.pipeline_parallel AS DOUBLE), 1), 1)
@@ -87,7 +89,7 @@ CREATE OR REPLACE MACRO numbers_reason(asked, constants) AS coalesce(
     flag_reason('expandable_segments', asked.expandable_segments),
     flag_reason('trains_embeddings', asked.trains_embeddings),
     flag_reason('text_only', asked.text_only),
-    flag_reason('enforce_eager', asked.enforce_eager)
+    flag_reason('enforce_eager', asked.enforce_eager), slots_number_reason(asked, constants)
 );
 
 -- (a phase that is not known has its own reason)

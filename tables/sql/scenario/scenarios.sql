@@ -184,8 +184,7 @@ asked AS (
         numbers.image_height,
         coalesce(numbers.lora_rank, program_numbers.lora_rank) AS lora_rank,
         coalesce(numbers.gradient_accumulation, program_numbers.gradient_accumulation) AS gradient_accumulation,
-        numbers.optimizer_rank, numbers.reduce_bucket_elements, numbers.tensor_parallel,
-        numbers.pipeline_parallel,
+        numbers.optimizer_rank, numbers.reduce_bucket_elements, numbers.tensor_parallel, numbers.pipeline_parallel,
         numbers.context_parallel, numbers.expert_parallel, numbers.data_parallel,
         numbers.decode_context_parallel, numbers.batched_tokens, numbers.max_num_seqs, numbers.max_loras,
         numbers.max_lora_rank, numbers.micro_batches_in_flight,
@@ -229,13 +228,10 @@ scenario AS (
         degree_asked(asked.context_parallel) AS context_parallel,
         degree_asked(asked.expert_parallel) AS expert_parallel, asked.data_parallel AS data_asked,
         degree_asked(asked.decode_context_parallel) AS decode_context_parallel, asked.batched_tokens,
-        asked.max_num_seqs, asked.text_only, asked.enforce_eager, asked.micro_batches_in_flight AS flights_asked,
-        -- (who says a rank alone has one slot, as a server that is told to take adapters has by itself)
-        coalesce(asked.max_loras, iif(asked.max_lora_rank IS NULL, NULL, 1))::BIGINT AS max_loras,
-        coalesce(asked.max_lora_rank, iif(asked.max_loras IS NULL, NULL, 16))::BIGINT AS max_lora_rank,
-        asked.sequence_parallel AS residual_asked,
-        least(asked.tensor_parallel, asked.pipeline_parallel, asked.context_parallel, asked.expert_parallel,
-            asked.data_parallel, asked.decode_context_parallel, asked.micro_batches_in_flight) AS least_degree,
+        asked.max_num_seqs, asked.text_only, asked.enforce_eager, slots_asked(asked) AS max_loras,
+        slot_rank_asked(asked) AS max_lora_rank, asked.micro_batches_in_flight AS flights_asked,
+        asked.sequence_parallel AS residual_asked, least(asked.tensor_parallel, asked.pipeline_parallel,
+            asked.context_parallel, asked.expert_parallel, asked.data_parallel, asked.decode_context_parallel, asked.micro_batches_in_flight) AS least_degree,
         coalesce(asked.attention, 'flash') AS attention, coalesce(asked.offload, 'none') AS offload, asked.program,
         asked.program_version, asked.program_reason, asked.program_holds_for, asked.program_share AS card_share
     FROM asked
