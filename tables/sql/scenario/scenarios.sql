@@ -231,9 +231,10 @@ scenario AS (
         asked.max_num_seqs, asked.text_only, asked.enforce_eager, slots_asked(asked) AS max_loras,
         slot_rank_asked(asked) AS max_lora_rank, asked.micro_batches_in_flight AS flights_asked,
         asked.sequence_parallel AS residual_asked, least(asked.tensor_parallel, asked.pipeline_parallel,
-            asked.context_parallel, asked.expert_parallel, asked.data_parallel, asked.decode_context_parallel, asked.micro_batches_in_flight) AS least_degree,
-        coalesce(asked.attention, 'flash') AS attention, coalesce(asked.offload, 'none') AS offload, asked.program,
-        asked.program_version, asked.program_reason, asked.program_holds_for, asked.program_share AS card_share
+            asked.context_parallel, asked.expert_parallel, asked.data_parallel, asked.decode_context_parallel,
+            asked.micro_batches_in_flight) AS least_degree, coalesce(asked.attention, 'flash') AS attention,
+        coalesce(asked.offload, 'none') AS offload, asked.program, asked.program_version,
+        asked.program_reason, asked.program_holds_for, asked.program_share AS card_share
     FROM asked
     LEFT JOIN dtype ON dtype.dtype_id = usual_dtype(asked.dtype_id, asked.phase_id)
     LEFT JOIN engine ON engine.engine_id = coalesce(asked.engine_id, dtype.engine_id)
