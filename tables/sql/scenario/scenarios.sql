@@ -220,21 +220,20 @@ scenario AS (
         iif(asked.is_inference, NULL, coalesce(asked.gradient_accumulation, 1))::BIGINT AS gradient_accumulation,
         in_training(asked, coalesce(asked.optimizer_rank, 128))::BIGINT AS optimizer_rank, asked.reduce_bucket_elements,
         in_training(asked, coalesce(asked.ema, false)) AS ema, in_training(asked, coalesce(asked.loss, 'full')) AS loss,
-        coalesce(sharding_asked(asked), usual_sharding(asked.gpu_count, asked.tensor_parallel,
-            asked.pipeline_parallel, asked.is_inference, engine.parallelism)) AS sharding,
-        asked.tensor_parallel AS tensor_asked, asked.pipeline_parallel AS pipeline_asked, asked.program_base,
+        coalesce(sharding_asked(asked), usual_sharding(asked.gpu_count, asked.tensor_parallel, asked.pipeline_parallel,
+            asked.is_inference, engine.parallelism)) AS sharding, asked.tensor_parallel AS tensor_asked,
+        asked.pipeline_parallel AS pipeline_asked, asked.program_base,
         -- formulas divide by gpu_count and degrees; what was asked is answered for below
         greatest(asked.gpu_count, 1)::BIGINT AS gpu_count, asked.gpu_count AS gpu_count_asked,
-        degree_asked(asked.context_parallel) AS context_parallel,
-        degree_asked(asked.expert_parallel) AS expert_parallel, asked.data_parallel AS data_asked,
-        degree_asked(asked.decode_context_parallel) AS decode_context_parallel, asked.batched_tokens,
-        asked.max_num_seqs, asked.text_only, asked.enforce_eager, slots_asked(asked) AS max_loras,
-        slot_rank_asked(asked) AS max_lora_rank, asked.micro_batches_in_flight AS flights_asked,
-        asked.sequence_parallel AS residual_asked, least(asked.tensor_parallel, asked.pipeline_parallel,
-            asked.context_parallel, asked.expert_parallel, asked.data_parallel, asked.decode_context_parallel,
-            asked.micro_batches_in_flight) AS least_degree, coalesce(asked.attention, 'flash') AS attention,
-        coalesce(asked.offload, 'none') AS offload, asked.program, asked.program_version,
-        asked.program_reason, asked.program_holds_for, asked.program_share AS card_share
+        degree_asked(asked.context_parallel) AS context_parallel, asked.data_parallel AS data_asked,
+        degree_asked(asked.expert_parallel) AS expert_parallel, asked.batched_tokens, asked.max_num_seqs,
+        degree_asked(asked.decode_context_parallel) AS decode_context_parallel, asked.text_only, asked.enforce_eager,
+        slots_asked(asked) AS max_loras, slot_rank_asked(asked) AS max_lora_rank,
+        asked.micro_batches_in_flight AS flights_asked, asked.sequence_parallel AS residual_asked, least(
+            asked.tensor_parallel, asked.pipeline_parallel, asked.context_parallel, asked.expert_parallel,
+            asked.data_parallel, asked.decode_context_parallel, asked.micro_batches_in_flight) AS least_degree,
+        coalesce(asked.attention, 'flash') AS attention, coalesce(asked.offload, 'none') AS offload, asked.program,
+        asked.program_version, asked.program_reason, asked.program_holds_for, asked.program_share AS card_share
     FROM asked
     LEFT JOIN dtype ON dtype.dtype_id = usual_dtype(asked.dtype_id, asked.phase_id)
     LEFT JOIN engine ON engine.engine_id = coalesce(asked.engine_id, dtype.engine_id)
