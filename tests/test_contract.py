@@ -103,6 +103,8 @@ def test_footprint_of_takes_every_parameter_of_the_contract(book):
             "max_num_seqs",
             "text_only",
             "enforce_eager",
+            "max_loras",
+            "max_lora_rank",
         ]
     )
 

@@ -168,6 +168,26 @@ def add(commands: Any) -> None:
         help="a server that captures no CUDA graphs and compiles nothing: less memory, slower (vLLM; --disable-cuda-graph of SGLang)",
     )
     fits.add_argument(
+        "--enable-lora",
+        dest="enable_lora",
+        action="store_true",
+        help="a server that takes adapters: vLLM sets slots for them aside when it starts (its --enable-lora)",
+    )
+    fits.add_argument(
+        "--max-loras",
+        dest="max_loras",
+        type=_count("--max-loras", _MOST_USERS),
+        metavar="N",
+        help="adapters that vLLM serves at once (default: 1, its own)",
+    )
+    fits.add_argument(
+        "--max-lora-rank",
+        dest="max_lora_rank",
+        type=_count("--max-lora-rank", 512),
+        metavar="R",
+        help="largest rank of them, which every slot is set aside for: 8, 16, 32, 64 … (default: 16, its own)",
+    )
+    fits.add_argument(
         "--no-mmproj",
         dest="text_only",
         action="store_true",

@@ -97,6 +97,8 @@ class Use:
     gpu_layers: int | None = None  # that llama.cpp is told to put on the card
     expert_layers: int | None = None  # whose experts it is told to keep off it
     enforce_eager: bool | None = None  # a server captures no graphs
+    max_loras: int | None = None  # slots that it sets aside for adapters
+    max_lora_rank: int | None = None
     is_in_own_format: bool = False  # whether that trains in a format of its own, which nobody asked to be another
     images: int | None = None  # in each prompt
     image_width: int | None = None
@@ -134,8 +136,8 @@ class Use:
 
     @property
     def is_usual(self) -> bool:
-        """Whether it says nothing of pictures, nor of data parallelism, which fewer ask for still."""
-        return self.images is None and self.data_parallel is None
+        """Whether it says nothing of pictures, data parallelism and adapters that are served, which fewer ask for still."""
+        return self.images is None and self.data_parallel is None and self.max_loras is None
 
     @property
     def is_divided(self) -> bool:

@@ -326,7 +326,7 @@ def _graphs_of(almanac: Almanac, ours: Row) -> int | None:
         return None
     (row,) = almanac.rows(
         "SELECT internal.graphs_bytes_vllm(shape.model, {'engine_id': $engine, 'pipeline_parallel': 1, 'max_num_seqs': NULL::BIGINT, "
-        "'enforce_eager': false}, "
+        "'enforce_eager': false, 'max_loras': NULL::BIGINT}, "
         "sizes.constants)::BIGINT AS graphs "
         "FROM internal.shape_row AS shape, internal.constants_row AS sizes WHERE shape.model_id = $m",
         {"m": ours["model_id"], "engine": ours["engine_id"]},

@@ -86,6 +86,8 @@ def scenario_of(model: Model, use: Use, dtype: str | None, engine: str | None, c
         "text_only": use.text_only,
         "attention": use.attention,
         "enforce_eager": use.enforce_eager,
+        "max_loras": use.max_loras,
+        "max_lora_rank": use.max_lora_rank,
         "checkpointing": use.checkpointing,
         "optimizer_id": use.optimizer_id,
         "loss": use.loss,

@@ -224,6 +224,10 @@ def _said_of_server(asked: argparse.Namespace, program: Any, phase: str, is_made
         raise Wrong(
             "--enforce-eager is of vLLM and SGLang (its --disable-cuda-graph): --program vllm, without --draft, --objective and --log"
         )
+    slots, rank = getattr(asked, "max_loras", None), getattr(asked, "max_lora_rank", None)
+    slots = slots or (1 if rank or getattr(asked, "enable_lora", False) else None)
+    if slots and (not is_vllm or is_made or is_alone):
+        raise Wrong("--enable-lora is of vLLM: --program vllm, without --draft, --objective and --log")
     if most and most < (asked.users or 1):
         raise Wrong(f"--users {asked.users} are more than --max-num-seqs {most}: so many run at once")
     if most and step and step < most:
@@ -233,6 +237,7 @@ def _said_of_server(asked: argparse.Namespace, program: Any, phase: str, is_made
     return {
         "tensor_parallel": tensor, "pipeline_parallel": pipeline, "data_parallel": data if (data or 1) > 1 else None, "expert_parallel": experts,
         "share": share, "max_num_seqs": most, "batched_tokens": step, "enforce_eager": eager or None,
+        "max_loras": slots, "max_lora_rank": (rank or 16) if slots else None,
     }  # fmt: skip
 
 

@@ -62,6 +62,8 @@ TYPES = {
     "max_num_seqs": pl.Int64,
     "text_only": pl.Boolean,
     "enforce_eager": pl.Boolean,
+    "max_loras": pl.Int64,
+    "max_lora_rank": pl.Int64,
 }
 # What is taken where nothing is said; all else is null, and the formulas fill in what fits the model and the phase.
 DEFAULTS = {"phase_id": "'inference'"}

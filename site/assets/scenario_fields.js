@@ -94,6 +94,8 @@ export const GROUPS = [
     batched_tokens: { label: "Tokens read in a step", when: (s) => (s.engine_id || s.program) === "vllm" },
     max_num_seqs: { label: "Requests run at once", when: (s) => (s.engine_id || s.program) === "vllm" },
     enforce_eager: { label: "No CUDA graphs (eager)", choices: YES, when: (s) => ["vllm", "sglang"].includes(s.engine_id || s.program) },
+    max_loras: { label: "Adapters served at once", when: (s) => (s.engine_id || s.program) === "vllm" },
+    max_lora_rank: { label: "Largest rank of an adapter", choices: words("1 8 16 32 64 128 256 320 512"), when: (s) => +s.max_loras > 0 },
     text_only: { label: "What it sees with left out", choices: YES, when: (s) => (s.engine_id || s.program) === "llama.cpp" },
     micro_batches_in_flight: { label: "Micro-batches in flight", when: (s) => trains(s) && +s.pipeline_parallel > 1 },
     sequence_parallel: { label: "Sequence parallel", choices: YES, when: (s) => +s.tensor_parallel > 1 },

@@ -159,8 +159,16 @@ def test_the_mirror_says_what_the_sql_says(book, browser, count):
     known = [
         r[0] for r in book.execute("select model_id from shape order by hash(model_id) limit $1", [count]).fetchall()
     ]
+    known = [LOADED, *(model for model in known if model != LOADED)]
     models = of_models(book)
-    asked = [
+    served = {"model_id": LOADED, "engine_id": "vllm", "dtype_id": "bf16", "sequences": 1, "context_tokens": 4096}
+    asked = [  # (adapters that are served, of which the others say nothing)
+        served | {"gpu_count": gpus, "max_loras": slots, "max_lora_rank": rank}
+        for gpus in (1, 4)
+        for slots in (None, 1, 8)
+        for rank in (None, 64, 65)
+    ]
+    asked += [
         {"model_id": model} | scenario
         for seed, model in enumerate(known)
         for scenario in scenarios(book, EACH, seed, models[model])

@@ -28,6 +28,14 @@ PATH = Path(__file__).with_name("drawn.csv")
 SAID = (*components.COMPONENTS, "unknown_reason")
 OF_EACH, OF_NAMED, OF_TYPE = 60, 180, 30
 _SEED = 20261126
+# of each kind of class that vLLM was read to adapt; others are refused, and are asked less often
+_SERVED_ADAPTERS = (
+    "Qwen/Qwen2.5-7B-Instruct",
+    "google/gemma-3-1b-it",
+    "meta-llama/Llama-3.2-1B",
+    "microsoft/phi-4",
+    "mistralai/Mixtral-8x7B-Instruct-v0.1",
+)
 
 # by what is done: engines that do it, and what may be asked beside it; None is what the engine takes by itself
 _SERVED = {
@@ -166,6 +174,8 @@ def scenarios() -> list[dict[str, object]]:
             if row["engine_id"] == "vllm":  # by the place, so that nothing else is drawn otherwise
                 row["batched_tokens"] = (None, None, 2048, 16_384)[place % 4]
                 row["max_num_seqs"] = (None, 8, None, 512)[place % 4]
+                if model_id in _SERVED_ADAPTERS or place % 12 == 5:
+                    row["max_loras"], row["max_lora_rank"] = ((None, None), (1, None), (8, 64))[place % 3]
             if row["engine_id"] in ("vllm", "sglang"):
                 row["enforce_eager"] = (None, None, True)[place % 3]
             if row["engine_id"] == "llama.cpp" and not row.get("images"):

@@ -37,6 +37,8 @@ LABELS = {
     "max_num_seqs": "requests run at once",
     "text_only": "what it sees with left out",
     "enforce_eager": "no CUDA graphs",
+    "max_loras": "adapters served at once",
+    "max_lora_rank": "largest rank of an adapter",
     "micro_batches_in_flight": "micro-batches in flight",
     "sequence_parallel": "sequence parallelism",
     "image_width": "image width",

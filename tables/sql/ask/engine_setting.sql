@@ -219,6 +219,10 @@ CREATE OR REPLACE MACRO eager_needed(footprint) AS CASE
     ELSE '--enforce-eager'
 END;
 
+-- Slots for adapters, of the size that was counted.
+CREATE OR REPLACE MACRO adapters_needed(footprint) AS iif(footprint.max_loras IS NULL, NULL,
+    '--enable-lora --max-loras ' || footprint.max_loras || ' --max-lora-rank ' || footprint.max_lora_rank);
+
 -- All of these: footprint with has_windows, sees, has_counted_tower and vocab_size of its model beside, data_setting,
 -- expert_setting and context_setting of its engine (data_parallel_rule), kv_setting of its cache (cache_setting), card
 -- as card_row has it.
@@ -235,5 +239,5 @@ CREATE OR REPLACE MACRO engine_setting(footprint, card, constants) AS iif(footpr
             communication_bytes(footprint, constants), constants),
         states_needed(footprint, card.capacity_bytes, card.sglang_reserve_mib,
             communication_bytes(footprint, constants), constants),
-        eager_needed(footprint), footprint.kv_setting, slots_needed(footprint), prompts_needed(footprint, constants),
-        inputs_needed(footprint)), ''));
+        eager_needed(footprint), adapters_needed(footprint), footprint.kv_setting, slots_needed(footprint),
+        prompts_needed(footprint, constants), inputs_needed(footprint)), ''));

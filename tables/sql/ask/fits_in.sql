@@ -90,7 +90,8 @@ fit_line AS (
                 optimizer_rank, sharding, gpu_count, tensor_parallel, pipeline_parallel, context_parallel, offload,
                 images, image_width, image_height, audio_seconds, lora_dropout, reduce_bucket_elements,
                 expandable_segments, trains_embeddings, program, program_version, expert_parallel, data_parallel,
-                decode_context_parallel, batched_tokens, max_num_seqs, text_only, enforce_eager) AS points
+                decode_context_parallel, batched_tokens, max_num_seqs, text_only, enforce_eager, max_loras,
+                max_lora_rank) AS points
     FROM fit_footprint AS footprint
     QUALIFY is_asked
 ),

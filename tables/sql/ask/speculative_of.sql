@@ -268,7 +268,7 @@ CREATE OR REPLACE MACRO pair_footprint(pair, vocab_size, sees, has_counted_tower
     'kv_cache_bytes': pair.cache_bytes + pair.draft_cache_bytes - pair.state_bytes, 'kv_padding_bytes': 0,
     'state_bytes': pair.state_bytes, 'vocab_size': vocab_size, 'images': 0, 'sees': sees,
     'has_counted_tower': has_counted_tower, 'max_num_seqs': NULL::BIGINT, 'text_only': false,
-    'enforce_eager': false
+    'enforce_eager': false, 'max_loras': NULL::BIGINT, 'max_lora_rank': NULL::BIGINT
 };
 
 CREATE OR REPLACE MACRO speculative_fits_on(

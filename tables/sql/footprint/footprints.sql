@@ -161,7 +161,9 @@ worst AS (
 served AS (
     SELECT
         scenario.*, iif(scenario.phase_id = 'inference', stage_activations_bytes(model, scenario, constants,
-            scenario.kv_cache + scenario.kv_padding + scenario.state), NULL) AS inference_activations,
+            scenario.kv_cache + scenario.kv_padding + scenario.state)
+            + ceil(served_step_bytes(model, scenario, constants))::BIGINT, NULL) AS inference_activations,
+        served_adapter_bytes(model, scenario)::BIGINT AS served_adapters,
         layer_bytes_before_logits(model, scenario) AS layer_bytes
     FROM (SELECT part AS scenario FROM part WHERE phase_id = 'inference' OR unknown_reason IS NOT NULL)
     LEFT JOIN shapes AS own ON own.model_id = scenario.model_id
@@ -183,7 +185,8 @@ peak AS (
     FROM worst
     UNION ALL BY NAME
     SELECT
-        * EXCLUDE (inference_weights), inference_weights AS weights, 0 AS gradients, 0 AS optimizer, 0 AS adapters,
+        * EXCLUDE (inference_weights, served_adapters), inference_weights AS weights, 0 AS gradients, 0 AS optimizer,
+        served_adapters AS adapters,
         0 AS host,
         NULL AS peak_bytes, NULL AS peak_moment, NULL AS running_blocks, NULL AS freed_logits, NULL AS wasted_blocks,
         NULL AS logged_copy_bytes, NULL AS embedding_blocks, NULL AS loss_bytes, NULL AS kept_blocks,
@@ -195,7 +198,8 @@ counted AS (
         coalesce(kernel_spread_bytes(model, scenario, constants), 0) + lost_logits_bytes(model, scenario, constants)
             + unused_spread_bytes(model, scenario, constants) + index_spread_bytes(model, scenario, constants)
             + parallel_spread_bytes(scenario, constants) + kept_free_spread_bytes(model, scenario)
-            + coalesce(first_start_spread_bytes(scenario, scenario.activations + overhead, constants), 0) AS spread
+            + coalesce(first_start_spread_bytes(scenario, scenario.activations + overhead
+                - served_beside_bytes(model, scenario, constants), constants), 0) AS spread
     FROM (SELECT peak AS scenario FROM peak)
     LEFT JOIN shapes AS own ON own.model_id = scenario.model_id
     CROSS JOIN constants_row
@@ -240,7 +244,7 @@ SELECT
     iif(refused IS NULL, gpu_count_asked, coalesce(refused.gpu_count, gpu_count_asked)) AS gpu_count,
     tensor_parallel, pipeline_parallel, context_parallel, expert_parallel, data_parallel::BIGINT AS data_parallel,
     decode_context_parallel, batched_tokens, max_num_seqs, text_only, enforce_eager,
-    micro_batches_in_flight,
+    max_loras, max_lora_rank, micro_batches_in_flight,
     is_sequence_parallel AS sequence_parallel, offload, program, program_version,
     iif(is_known, weights, NULL)::BIGINT AS weights_bytes,
     iif(is_known, kv_cache, NULL)::BIGINT AS kv_cache_bytes,

@@ -69,7 +69,7 @@ SELECT
     repository_shape.* EXCLUDE (model_id),
     coalesce(NOT seeing_model.has_counted_tower, false) AS has_uncounted_tower,
     pass_shape.passes, pool_shape.pool, index_shape.latent_index, engine_index_shape.engine_index,
-    engine_graph_shape.engine_graph,
+    engine_graph_shape.engine_graph, served_adapter_shape.served_adapter,
     -- prompts of LLaMA-Adapter: which layers have one, and the columns of a mask over it
     greatest(model.layer_count - constants.llama_adapter_first_layer, 0)::BIGINT AS prompted_layer_count,
     constants.llama_adapter_tokens::BIGINT AS prompt_tokens,
@@ -103,6 +103,7 @@ LEFT JOIN tower_shape USING (model_id)
 LEFT JOIN seeing_model USING (model_id)
 LEFT JOIN pass_shape USING (model_id)
 LEFT JOIN pool_shape USING (model_id)
+LEFT JOIN served_adapter_shape USING (model_id)
 LEFT JOIN index_shape USING (model_id)
 LEFT JOIN engine_index_shape USING (model_id)
 LEFT JOIN engine_graph_shape USING (model_id)

@@ -40,13 +40,15 @@ CREATE OR REPLACE MACRO delta_warmup_bytes(model, scenario, constants) AS iif(sc
     constants.vllm_delta_warmup_bytes, 0);
 
 -- CUDA graphs of every length that is captured, a part for each layer: what vLLM takes after the profiling run. It
--- captures up to twice as many as it runs requests at once, and none where it is told to run eagerly.
+-- captures up to twice as many as it runs requests at once, and none where it is told to run eagerly. Where it serves
+-- adapters it captures all of them twice.
 CREATE OR REPLACE MACRO captured_share(scenario, constants) AS
     iif(coalesce(scenario.max_num_seqs <= constants.vllm_few_sequences, false), constants.vllm_few_graphs_share, 1);
 CREATE OR REPLACE MACRO graphs_bytes_vllm(model, scenario, constants) AS CASE
     WHEN coalesce(scenario.enforce_eager, false) THEN 0
     WHEN scenario.engine_id = 'vllm-0.8' THEN constants.vllm_cuda_graph_bytes
-    ELSE captured_share(scenario, constants) * (constants.vllm_graphs_bytes
+    ELSE captured_share(scenario, constants) * iif(serves_adapters(scenario), constants.vllm_lora_graph_sets, 1)
+        * (constants.vllm_graphs_bytes
         + constants.vllm_graphs_bytes_per_layer * ceil(model.layer_count / scenario.pipeline_parallel)
         + iif(model.expert_count_max > 0, constants.vllm_graphs_experts_bytes, 0))
 END;

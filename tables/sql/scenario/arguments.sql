@@ -42,6 +42,10 @@ CREATE OR REPLACE MACRO flag_reason(name, value) AS
 CREATE OR REPLACE MACRO misplaced_reason(name, value, phases) AS
     iif(value IS NOT NULL, name || ' belongs to the phases ' || phases, NULL);
 
+CREATE OR REPLACE MACRO slots_number_reason(asked, constants) AS coalesce(
+    number_reason('max_loras', asked.max_loras, constants.most_sequences),
+    number_reason('max_lora_rank', asked.max_lora_rank, constants.most_rank));
+
 CREATE OR REPLACE MACRO numbers_reason(asked, constants) AS coalesce(
     number_reason('context_tokens', asked.context_tokens, constants.most_context_tokens),
     number_reason('max_context_tokens', asked.max_context_tokens, constants.most_context_tokens),
@@ -85,7 +89,7 @@ CREATE OR REPLACE MACRO numbers_reason(asked, constants) AS coalesce(
     flag_reason('expandable_segments', asked.expandable_segments),
     flag_reason('trains_embeddings', asked.trains_embeddings),
     flag_reason('text_only', asked.text_only),
-    flag_reason('enforce_eager', asked.enforce_eager)
+    flag_reason('enforce_eager', asked.enforce_eager), slots_number_reason(asked, constants)
 );
 
 -- (a phase that is not known has its own reason)
@@ -120,6 +124,9 @@ CREATE OR REPLACE MACRO phase_reason(asked) AS coalesce(
             misplaced_reason('decode_context_parallel', asked.decode_context_parallel, 'of inference'),
             misplaced_reason('batched_tokens', asked.batched_tokens, 'of inference'),
             misplaced_reason('max_num_seqs', asked.max_num_seqs, 'of inference'),
+            misplaced_reason('max_loras', asked.max_loras, 'of inference; an adapter that is trained has lora_rank'),
+            misplaced_reason('max_lora_rank', asked.max_lora_rank,
+                'of inference; an adapter that is trained has lora_rank'),
             misplaced_reason('text_only', iif(asked_flag(asked.text_only), true, NULL), 'of inference'),
             misplaced_reason('enforce_eager', iif(asked_flag(asked.enforce_eager), true, NULL), 'of inference'),
             misplaced_reason('data_parallel', asked.data_parallel,

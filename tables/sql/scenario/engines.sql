@@ -20,7 +20,8 @@ SELECT
         'shared_state_pages': coalesce(memory.shared_state_pages, 0),
         'dtype_ids': memory.dtype_ids, 'unused_spread': unused.value
     } AS ways,
-    sharing.rule AS sharing, memory.image_reason, memory.several_gpus_reason, memory.encoder_reason,
+    sharing.rule AS sharing, memory.adapter_ranks, memory.image_reason, memory.several_gpus_reason,
+    memory.encoder_reason,
     training.value AS training_error_band,
     coalesce(cell.value, 1) AS cell_tokens,
     beyond.value - memory.window_overlap_tokens AS tokens_beyond_window, memory.extra_window_cells,

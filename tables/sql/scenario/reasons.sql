@@ -318,7 +318,8 @@ CREATE OR REPLACE MACRO scenario_reason(model, dtype, weight, scenario, optimize
     packed_experts_reason(model, scenario), unpacked_reason(scenario),
     adapter_reason(model, dtype, scenario), saved_reason(model, scenario, optimizer),
     recipe_reason(scenario, optimizer), in_backward_reason(scenario), way_reason(model, weight, scenario),
-    counted_reason(model, scenario), read_reason(model, scenario), unestablished_reason(model, scenario));
+    counted_reason(model, scenario), read_reason(model, scenario), served_reason(model, dtype, scenario),
+    unestablished_reason(model, scenario));
 
 -- What an engine is told beside the scenario, where it has no such setting or refuses it.
 CREATE OR REPLACE MACRO setting_reason(scenario, run) AS CASE
@@ -333,6 +334,11 @@ CREATE OR REPLACE MACRO setting_reason(scenario, run) AS CASE
     WHEN scenario.max_num_seqs * coalesce(scenario.data_asked, 1) < scenario.sequences
         THEN 'vLLM runs no more requests at once than it is told: max_num_seqs := '
             || ceil(scenario.sequences / greatest(coalesce(scenario.data_asked, 1), 1))::BIGINT || ' or more'
+    WHEN serves_adapters(scenario) AND run.adapter_ranks IS NULL
+        THEN 'max_loras and max_lora_rank are of vLLM (--enable-lora, --max-loras, --max-lora-rank): engine_id := vllm'
+    WHEN scenario.max_loras < 1 THEN 'max_loras starts at 1'
+    WHEN NOT list_contains(string_split(run.adapter_ranks, ' '), scenario.max_lora_rank::VARCHAR)
+        THEN 'vLLM takes a max_lora_rank of ' || replace(run.adapter_ranks, ' ', ', ')
     WHEN scenario.text_only AND (coalesce(run.reads_prompt <> 'compute-buffer', true) OR scenario.program = 'ollama')
         THEN 'text_only is of llama.cpp and programs that load what a model sees with from a second file: '
             || 'engine_id := llama.cpp'

@@ -66,7 +66,8 @@ CREATE OR REPLACE MACRO asked_numbers(asked) AS {
     'expert_parallel': asked_number(asked.expert_parallel), 'data_parallel': asked_number(asked.data_parallel),
     'decode_context_parallel': asked_number(asked.decode_context_parallel),
     'batched_tokens': asked_number(asked.batched_tokens),
-    'max_num_seqs': asked_number(asked.max_num_seqs),
+    'max_num_seqs': asked_number(asked.max_num_seqs), 'max_loras': asked_number(asked.max_loras),
+    'max_lora_rank': asked_number(asked.max_lora_rank),
     'micro_batches_in_flight': asked_number(asked.micro_batches_in_flight)
 };
 
@@ -97,6 +98,7 @@ CREATE OR REPLACE MACRO embedder_words(model, scenario) AS
 -- The versions that the answer holds for. (An engine of which no version is told is its name alone.)
 CREATE OR REPLACE MACRO answers_for(model, scenario, run) AS coalesce(
     iif(scenario.decode_context_parallel > 1, run.sharing.context_holds_for, NULL),
+    iif(serves_adapters(scenario), model.served_adapter.holds_for, NULL),
     iif(scenario.program IS NULL, run.name || coalesce(' ' || run.engine_version, ''), scenario.program_holds_for)
         || iif(scenario.phase_id = 'inference' AND run.reads_prompt = 'whole' AND caches_unread(model),
             ', use_cache not set to false', '')
@@ -182,10 +184,10 @@ asked AS (
         numbers.image_height,
         coalesce(numbers.lora_rank, program_numbers.lora_rank) AS lora_rank,
         coalesce(numbers.gradient_accumulation, program_numbers.gradient_accumulation) AS gradient_accumulation,
-        numbers.optimizer_rank, numbers.reduce_bucket_elements, numbers.tensor_parallel,
-        numbers.pipeline_parallel,
+        numbers.optimizer_rank, numbers.reduce_bucket_elements, numbers.tensor_parallel, numbers.pipeline_parallel,
         numbers.context_parallel, numbers.expert_parallel, numbers.data_parallel,
-        numbers.decode_context_parallel, numbers.batched_tokens, numbers.max_num_seqs, numbers.micro_batches_in_flight,
+        numbers.decode_context_parallel, numbers.batched_tokens, numbers.max_num_seqs, numbers.max_loras,
+        numbers.max_lora_rank, numbers.micro_batches_in_flight,
         coalesce(numbers.gpu_count, greatest(coalesce(numbers.tensor_parallel, 1), 1)
             * greatest(coalesce(numbers.pipeline_parallel, 1), 1)
             * greatest(coalesce(numbers.context_parallel, 1), 1)
@@ -218,17 +220,17 @@ scenario AS (
         iif(asked.is_inference, NULL, coalesce(asked.gradient_accumulation, 1))::BIGINT AS gradient_accumulation,
         in_training(asked, coalesce(asked.optimizer_rank, 128))::BIGINT AS optimizer_rank, asked.reduce_bucket_elements,
         in_training(asked, coalesce(asked.ema, false)) AS ema, in_training(asked, coalesce(asked.loss, 'full')) AS loss,
-        coalesce(sharding_asked(asked), usual_sharding(asked.gpu_count, asked.tensor_parallel,
-            asked.pipeline_parallel, asked.is_inference, engine.parallelism)) AS sharding,
-        asked.tensor_parallel AS tensor_asked, asked.pipeline_parallel AS pipeline_asked, asked.program_base,
+        coalesce(sharding_asked(asked), usual_sharding(asked.gpu_count, asked.tensor_parallel, asked.pipeline_parallel,
+            asked.is_inference, engine.parallelism)) AS sharding, asked.tensor_parallel AS tensor_asked,
+        asked.pipeline_parallel AS pipeline_asked, asked.program_base,
         -- formulas divide by gpu_count and degrees; what was asked is answered for below
         greatest(asked.gpu_count, 1)::BIGINT AS gpu_count, asked.gpu_count AS gpu_count_asked,
-        degree_asked(asked.context_parallel) AS context_parallel,
-        degree_asked(asked.expert_parallel) AS expert_parallel, asked.data_parallel AS data_asked,
-        degree_asked(asked.decode_context_parallel) AS decode_context_parallel, asked.batched_tokens,
-        asked.max_num_seqs, asked.text_only, asked.enforce_eager, asked.micro_batches_in_flight AS flights_asked,
-        asked.sequence_parallel AS residual_asked,
-        least(asked.tensor_parallel, asked.pipeline_parallel, asked.context_parallel, asked.expert_parallel,
+        degree_asked(asked.context_parallel) AS context_parallel, asked.data_parallel AS data_asked,
+        degree_asked(asked.expert_parallel) AS expert_parallel, asked.batched_tokens, asked.max_num_seqs,
+        degree_asked(asked.decode_context_parallel) AS decode_context_parallel, asked.text_only, asked.enforce_eager,
+        slots_asked(asked) AS max_loras, slot_rank_asked(asked) AS max_lora_rank,
+        asked.micro_batches_in_flight AS flights_asked, asked.sequence_parallel AS residual_asked, least(
+            asked.tensor_parallel, asked.pipeline_parallel, asked.context_parallel, asked.expert_parallel,
             asked.data_parallel, asked.decode_context_parallel, asked.micro_batches_in_flight) AS least_degree,
         coalesce(asked.attention, 'flash') AS attention, coalesce(asked.offload, 'none') AS offload, asked.program,
         asked.program_version, asked.program_reason, asked.program_holds_for, asked.program_share AS card_share

@@ -88,7 +88,7 @@ plan_asked AS (
         NULL AS reduce_bucket_elements, NULL AS expandable_segments, NULL AS trains_embeddings, program AS program,
         program_version AS program_version, NULL AS data_parallel, NULL AS decode_context_parallel,
         NULL AS batched_tokens, NULL AS max_num_seqs, NULL AS text_only,
-        NULL AS enforce_eager
+        NULL AS enforce_eager, NULL AS max_loras, NULL AS max_lora_rank
     FROM plan_way AS way
     JOIN (SELECT unnest(way_gpu_counts()) AS number) AS gpus ON true
     JOIN (SELECT unnest(way_degrees().tensor) AS number) AS tensor ON true
