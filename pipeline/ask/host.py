@@ -18,12 +18,16 @@ from .settings import kept_free_by
 
 _TRIED = 4  # formats, each a question of its own
 _SYSTEM = "SELECT any_value(value) FROM constant WHERE constant_id = 'host_system_bytes'"
-_TAKES = "SELECT internal.ram_takes($host_bytes::BIGINT, $error_band::DOUBLE, $ram_bytes::BIGINT, $system_bytes::BIGINT)"
+_TAKES = (
+    "SELECT internal.ram_takes($host_bytes::BIGINT, $error_band::DOUBLE, $ram_bytes::BIGINT, $system_bytes::BIGINT)"
+)
 # (a way without experts has none to leave on the CPU)
 _LAYERS = "{'gpu_layers': $gpu_layers, 'cpu_expert_layers': NULL, 'gpu_bytes': $gpu_bytes, 'host_bytes': $host_bytes}"
 _EXPERTS = """{'gpu_layers': $layer_count + 1, 'cpu_expert_layers': $cpu_expert_layers, 'gpu_bytes': $cpu_expert_gpu_bytes,
     'host_bytes': $cpu_expert_host_bytes}"""
-_WAY = f"SELECT internal.way_beside({_LAYERS}, CASE WHEN $cpu_expert_layers IS NOT NULL THEN {_EXPERTS} END, $layer_count)"
+_WAY = (
+    f"SELECT internal.way_beside({_LAYERS}, CASE WHEN $cpu_expert_layers IS NOT NULL THEN {_EXPERTS} END, $layer_count)"
+)
 
 
 def layers_of(almanac: Almanac, model: Model, card: Card, use: Use, told: list[Row], dtype: str) -> Row:
