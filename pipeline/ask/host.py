@@ -21,13 +21,7 @@ _SYSTEM = "SELECT any_value(value) FROM constant WHERE constant_id = 'host_syste
 _TAKES = (
     "SELECT internal.ram_takes($host_bytes::BIGINT, $error_band::DOUBLE, $ram_bytes::BIGINT, $system_bytes::BIGINT)"
 )
-# (a way without experts has none to leave on the CPU)
-_LAYERS = "{'gpu_layers': $gpu_layers, 'cpu_expert_layers': NULL, 'gpu_bytes': $gpu_bytes, 'host_bytes': $host_bytes}"
-_EXPERTS = """{'gpu_layers': $layer_count + 1, 'cpu_expert_layers': $cpu_expert_layers, 'gpu_bytes': $cpu_expert_gpu_bytes,
-    'host_bytes': $cpu_expert_host_bytes}"""
-_WAY = (
-    f"SELECT internal.way_beside({_LAYERS}, CASE WHEN $cpu_expert_layers IS NOT NULL THEN {_EXPERTS} END, $layer_count)"
-)
+_WAY = "SELECT internal.way_beside($gpu_layers, $cpu_expert_layers, $layer_count)"
 
 
 def layers_of(almanac: Almanac, model: Model, card: Card, use: Use, told: list[Row], dtype: str) -> Row:
@@ -61,9 +55,18 @@ def _way_beside(almanac: Almanac, fitting: Row) -> dict[str, Any] | None:
     """Of layers_that_fit the way that is told, as way_beside of the SQL has it."""
     if fitting["unknown_reason"] is not None:
         return None
-    names = ("gpu_layers", "layer_count", "gpu_bytes", "host_bytes")
-    names += ("cpu_expert_layers", "cpu_expert_gpu_bytes", "cpu_expert_host_bytes")
-    return almanac.value(_WAY, {name: fitting[name] for name in names})
+    names = ("gpu_layers", "cpu_expert_layers", "layer_count")
+    kind = almanac.value(_WAY, {name: fitting[name] for name in names})
+    if kind is None:
+        return None
+    is_experts = kind == "experts"
+    before = "cpu_expert_" if is_experts else ""
+    return {
+        "gpu_layers": fitting["layer_count"] + 1 if is_experts else fitting["gpu_layers"],
+        "cpu_expert_layers": fitting["cpu_expert_layers"] if is_experts else None,
+        "gpu_bytes": fitting[f"{before}gpu_bytes"],
+        "host_bytes": fitting[f"{before}host_bytes"],
+    }
 
 
 def _takes(almanac: Almanac, host_bytes: int, error_band: float, ram_bytes: int, system: float) -> bool:

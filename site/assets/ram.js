@@ -14,8 +14,8 @@ export function way(own, wanted, row, bytes, gpu, ram) {
   const kept = 2 ** 20 * (r.programRow(program, program_version)?.kept_free_mib ?? 0);
   const asked = { model_id, phase_id: "inference", dtype_id: dtype_id ?? row.dtype_id, context_tokens: row.context_tokens, sequences: wanted.sequences ?? 1, kv_dtype_id, attention, text_only };
   const found = r.split(own, r.ask(own, Object.fromEntries(Object.entries(asked).filter(([, value]) => value != null))), bytes - kept, gpu);
-  const told = found && r.macros.way_beside(found.layers, found.experts, found.of - 1);
-  return told && { ...told, dtype_id: row.dtype_id, whole: found.of, program, ram, isHeld: r.macros.ram_takes(told.host_bytes, row.error_band, ram, system) };
+  const told = found?.[r.macros.way_beside(found.layers?.gpu_layers ?? null, found.experts?.cpu_expert_layers ?? null, found.of - 1)];
+  return !told ? null : { ...told, dtype_id: row.dtype_id, whole: found.of, program, ram, isHeld: r.macros.ram_takes(told.host_bytes, row.error_band, ram, system) };
 }
 
 const kind = (one) => (one.cpu_expert_layers ? "experts" : "layers");

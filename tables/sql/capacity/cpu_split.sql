@@ -147,8 +147,9 @@ CREATE OR REPLACE MACRO fewest_experts(ways, layer_count, error_band, bytes) AS
 -- What is told of a computer whose memory is known: experts of a mixture rather than whole layers, which keeps more on
 -- the GPU. Null where all of it is on the GPU, or nothing. That memory takes it with the same margin, beside what the
 -- system needs (host_system_bytes).
-CREATE OR REPLACE MACRO way_beside(layers, experts, layer_count) AS
-    iif(layers.gpu_layers BETWEEN 1 AND layer_count, coalesce(experts, layers), NULL);
+CREATE OR REPLACE MACRO way_beside(gpu_layers, cpu_expert_layers, layer_count) AS CASE
+    WHEN gpu_layers BETWEEN 1 AND layer_count THEN iif(cpu_expert_layers IS NULL, 'layers', 'experts')
+END;
 CREATE OR REPLACE MACRO ram_takes(host_bytes, error_band, ram_bytes, system_bytes) AS
     takes(host_bytes, error_band, ram_bytes - system_bytes);
 
