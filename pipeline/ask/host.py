@@ -8,15 +8,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from pipeline.book import beside as said
+
 from .almanac import Almanac, Row
 from .arguments import MOST_LAYERS
 from .question import Card, Model, Use
 from .scenarios import USUAL
 from .settings import kept_free_by
 
-RUN_IT = (None, "llama.cpp", "ollama", "lm-studio", "koboldcpp")  # programs that share a model with the CPU
 _TRIED = 4  # formats, each a question of its own
 _SYSTEM = "SELECT any_value(value) FROM constant WHERE constant_id = 'host_system_bytes'"
+_TAKES = (
+    "SELECT internal.ram_takes($host_bytes::BIGINT, $error_band::DOUBLE, $ram_bytes::BIGINT, $system_bytes::BIGINT)"
+)
+_WAY = "SELECT internal.way_beside($gpu_layers, $cpu_expert_layers, $layer_count)"
 
 
 def layers_of(almanac: Almanac, model: Model, card: Card, use: Use, told: list[Row], dtype: str) -> Row:
@@ -46,10 +51,33 @@ def is_shared(row: Row) -> bool:
     return bool(row["unknown_reason"] is None and row["gpu_layers"] and row["gpu_layers"] <= row["layer_count"])
 
 
+def _way_beside(almanac: Almanac, fitting: Row) -> dict[str, Any] | None:
+    """Of layers_that_fit the way that is told, as way_beside of the SQL has it."""
+    if fitting["unknown_reason"] is not None:
+        return None
+    names = ("gpu_layers", "cpu_expert_layers", "layer_count")
+    kind = almanac.value(_WAY, {name: fitting[name] for name in names})
+    if kind is None:
+        return None
+    is_experts = kind == "experts"
+    before = "cpu_expert_" if is_experts else ""
+    return {
+        "gpu_layers": fitting["layer_count"] + 1 if is_experts else fitting["gpu_layers"],
+        "cpu_expert_layers": fitting["cpu_expert_layers"] if is_experts else None,
+        "gpu_bytes": fitting[f"{before}gpu_bytes"],
+        "host_bytes": fitting[f"{before}host_bytes"],
+    }
+
+
+def _takes(almanac: Almanac, host_bytes: int, error_band: float, ram_bytes: int, system: float) -> bool:
+    given = {"host_bytes": host_bytes, "error_band": error_band, "ram_bytes": ram_bytes, "system_bytes": int(system)}
+    return bool(almanac.value(_TAKES, given))
+
+
 def beside(almanac: Almanac, model: Model, card: Card, use: Use, told: list[Row]) -> dict[str, Any] | None:
     """How a model runs with a part of it in the computer's memory, of which there are `use.ram_bytes`: the first usual format, else the largest,
     that both hold. `is_held` is whether the memory takes what the card leaves to it, its error margin and what the system needs beside it."""
-    if use.ram_bytes is None or use.is_training or use.images or use.program not in RUN_IT:
+    if use.ram_bytes is None or use.is_training or use.images or use.program not in (None, *said.RUN_IT):
         return None
     rows = [row for row in told if row["engine_id"] == "llama.cpp" and row["total_bytes"]]
     rows.sort(key=lambda row: (row["dtype_id"] not in USUAL, -row["weights_bytes"]))
@@ -58,18 +86,14 @@ def beside(almanac: Almanac, model: Model, card: Card, use: Use, told: list[Row]
     system = almanac.value(_SYSTEM)
     found = None
     for row in smaller[:_TRIED] if system is not None else []:
-        way = layers_of(almanac, model, card, use, told, row["dtype_id"])
-        if not is_shared(way):
+        fitting = layers_of(almanac, model, card, use, told, row["dtype_id"])
+        way = _way_beside(almanac, fitting)
+        if way is None:
             continue
-        has_experts = way["cpu_expert_layers"] is not None
-        size = way["cpu_expert_host_bytes" if has_experts else "host_bytes"]
         one = {
-            "dtype_id": row["dtype_id"], "context_tokens": way["context_tokens"], "layer_count": way["layer_count"],
-            "gpu_layers": way["layer_count"] + 1 if has_experts else way["gpu_layers"],
-            "cpu_expert_layers": way["cpu_expert_layers"],
-            "gpu_bytes": way["cpu_expert_gpu_bytes" if has_experts else "gpu_bytes"],
-            "host_bytes": size, "ram_bytes": use.ram_bytes, "system_bytes": int(system), "cards": card.count,
-            "is_held": size * (1 + row["error_band"]) + int(system) <= use.ram_bytes,
+            "dtype_id": row["dtype_id"], "context_tokens": fitting["context_tokens"], "layer_count": fitting["layer_count"], **way,
+            "ram_bytes": use.ram_bytes, "system_bytes": int(system), "cards": card.count,
+            "is_held": _takes(almanac, way["host_bytes"], row["error_band"], use.ram_bytes, system),
         }  # fmt: skip
         if one["is_held"]:
             return one
@@ -101,7 +125,7 @@ def asked_way(almanac: Almanac, model: Model, card: Card, use: Use, told: list[R
     band, capacity = row["error_band"], row["capacity_bytes"]
     held = way["cpu_expert_host_bytes" if is_experts else "host_bytes"]
     system = almanac.value(_SYSTEM) or 0
-    is_taken = use.ram_bytes is None or held * (1 + band) + system <= use.ram_bytes
+    is_taken = use.ram_bytes is None or _takes(almanac, held, band, use.ram_bytes, system)
     verdict = "fits" if size * (1 + band) <= capacity else "tight" if size <= capacity else "no"
     return given | {
         "verdict": verdict if is_taken else "no", "gpu_bytes": size, "capacity_bytes": capacity, "error_band": band, "host_bytes": held,
@@ -113,21 +137,14 @@ def asked_way(almanac: Almanac, model: Model, card: Card, use: Use, told: list[R
 
 def flags_of(way: dict[str, Any]) -> str:
     """What llama.cpp is told of it."""
-    if way["cpu_expert_layers"]:
-        return f"-ngl 99 --n-cpu-moe {way['cpu_expert_layers']}"
-    return f"-ngl {way['gpu_layers']}"
-
-
-_OWN_WORDS = {
-    "ollama": ("as Ollama does by itself", "as Ollama does by itself"),
-    "koboldcpp": ("--gpulayers 99 --moecpu {experts}", "--gpulayers {layers}"),
-    "lm-studio": ("experts of {experts} layers forced to the CPU in its loader", "GPU offload {layers} in its loader"),
-}
+    return _filled(said.FLAGS, way)
 
 
 def told_as(way: dict[str, Any], program: str | None) -> str:
     """The same in the words of the program that runs it."""
-    words = _OWN_WORDS.get(program or "")
-    if words is None:
-        return flags_of(way)
-    return words[not way["cpu_expert_layers"]].format(experts=way["cpu_expert_layers"], layers=way["gpu_layers"])
+    return _filled(said.TOLD.get(program or "", said.FLAGS), way)
+
+
+def _filled(words: dict[str, str], way: dict[str, Any]) -> str:
+    part = "experts" if way["cpu_expert_layers"] else "layers"
+    return words[part].format(experts=way["cpu_expert_layers"], layers=way["gpu_layers"])

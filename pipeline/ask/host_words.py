@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from pipeline.book import beside as said
+
 from .host import told_as
 
 Gib = Callable[[int | None], str]
@@ -16,21 +18,19 @@ def _format(dtype: str) -> str:
 
 def _part(way: dict[str, Any]) -> str:
     """What lies in the computer's memory."""
-    if way["cpu_expert_layers"] is not None:
-        return f"the experts of {way['cpu_expert_layers']} of {way['layer_count']} layers"
+    part = "layers" if way["cpu_expert_layers"] is None else "experts"
     whole = way["layer_count"] + 1
-    return f"{whole - way['gpu_layers']} of {whole} layers"
+    given = {"experts": way["cpu_expert_layers"], "blocks": way["layer_count"]}
+    return said.PARTS[part].format(**given, rest=whole - way["gpu_layers"], whole=whole)
 
 
 def beside(answer: dict[str, Any], where: str, at: str, gib: Gib) -> str:
     way = answer["beside"]
-    of_one = f" one of {answer['card']['count']} cards" if way["cards"] > 1 else " the card"
+    which = f"one of {answer['card']['count']} cards" if way["cards"] > 1 else "the card"
     more = " With all of the cards less of it stays there; how much less is not worked out." if way["cards"] > 1 else ""
-    return (
-        f"Yes, with {_part(way)} in RAM: {answer['model']} can run on {where} in {_format(way['dtype_id'])} (llama.cpp) {at}: "
-        f"{gib(way['gpu_bytes'])} GiB on{of_one}, {gib(way['host_bytes'])} of {gib(way['ram_bytes'])} GiB of RAM "
-        f"({told_as(way, answer['use']['program'])}). Slower than what the card holds whole.{more}"
-    )
+    sizes = {"on_card": gib(way["gpu_bytes"]), "in_ram": gib(way["host_bytes"]), "ram": gib(way["ram_bytes"])}
+    given = {"part": _part(way), "model": answer["model"], "where": where, "format": _format(way["dtype_id"]), "at": at}
+    return said.HELD.format(**given, **sizes, which=which, told=told_as(way, answer["use"]["program"])) + more
 
 
 def not_beside(answer: dict[str, Any], gib: Gib) -> str:
@@ -40,10 +40,8 @@ def not_beside(answer: dict[str, Any], gib: Gib) -> str:
     way = answer.get("beside")
     if way is None:
         return ""
-    return (
-        f" Nor does it with {gib(way['ram_bytes'])} GiB of RAM: {_format(way['dtype_id'])} would leave {gib(way['host_bytes'])} GiB there, and "
-        f"{gib(way['system_bytes'])} GiB are the system's."
-    )
+    sizes = {"ram": gib(way["ram_bytes"]), "in_ram": gib(way["host_bytes"]), "system": gib(way["system_bytes"])}
+    return " " + said.NOT_HELD.format(**sizes, format=_format(way["dtype_id"]))
 
 
 def as_told(answer: dict[str, Any], where: str, at: str, gib: Gib) -> str:

@@ -19,7 +19,7 @@ const ORDER = Object.keys(FIELDS).filter((key) => !shared.arguments || shared.ar
 const short = (key) => key.replace(/_(id|tokens)$/, "");
 const first = asking.firstModel(models);
 function read(asked) {
-  const s = { raw: String(asked), model: a.listed(asked.get("model") ?? first, models.id) ?? asked.get("model"), gpu: asked.get("gpu") ?? "", free: asked.get("free") ?? "", beside: asked.get("beside") ?? "", with: "", wrongOthers: [] };
+  const s = { raw: String(asked), model: a.listed(asked.get("model") ?? first, models.id) ?? asked.get("model"), gpu: asked.get("gpu") ?? "", free: asked.get("free") ?? "", ram: asked.get("ram") ?? "", beside: asked.get("beside") ?? "", with: "", wrongOthers: [] };
   s.gpu = a.listed(s.gpu, world.gpus.map((g) => g.id)) ?? "";
   if (s.gpu) ({ others: s.with, wrong: s.wrongOthers } = together.read(asked.get("with") ?? "", world));
   s.system = a.listed(asked.get("system") ?? "", r.SYSTEMS.map(([id]) => id)) ?? r.SYSTEMS[0][0];
@@ -43,13 +43,15 @@ if (!asked.has("system")) {
   asked.set("system", a.memory.system(r.SYSTEMS));
   if (!asked.has("free")) asked.set("free", a.memory.free(asked.get("gpu") ?? ""));
 }
+// (whose computer it is, is known with the card alone)
+if (!asked.has("ram") && asked.get("gpu") && asked.get("gpu") === a.memory.get("gpu") && a.memory.get("ram")) asked.set("ram", a.memory.get("ram"));
 const state = read(asked);
 // what the formulas read of the model is fetched while the fields are made
 {
   const number = models.id.indexOf(state.model);
   if (number >= 0 && models.reason.of[number] === null && !models.pipelines?.includes(number)) r.ofModel(models.paths[number] ?? state.model).catch(() => {}); // who asks for it hears of that
 }
-const wrongKeys = a.foreign(asked, ["model", "gpu", "with", "free", "system", "ask", "beside", ...ORDER, ...ORDER.map(short)]);
+const wrongKeys = a.foreign(asked, ["model", "gpu", "with", "free", "ram", "system", "ask", "beside", ...ORDER, ...ORDER.map(short)]);
 wrongKeys.push(...state.wrongOthers.map((id) => `with=${id}`), ...(asked.get("with") && !state.gpu ? [`with=${asked.get("with")}`] : []));
 for (const key of ["ask", "system"]) if (asked.has(key) && asked.get(key) !== state[key]) wrongKeys.push(`${key}=${asked.get(key)}`);
 
@@ -141,6 +143,11 @@ function show(row, of) {
   if (input !== document.activeElement && input.value !== state.free) input.value = state.free;
   freeTold.textContent = a.shown(wrong);
   freeTold.hidden = !wrong;
+  const typed = ramField.querySelector("input");
+  typed.setAttribute("aria-invalid", String(Boolean(ramFault(state))));
+  if (typed !== document.activeElement && typed.value !== state.ram) typed.value = state.ram;
+  ramTold.textContent = a.shown(ramFault(state));
+  ramTold.hidden = !ramFault(state);
   input.placeholder = cardOf(state) && bytesOf({ ...state, free: "" }) ? a.gib(bytesOf({ ...state, free: "" }) / 1024) : "";
 }
 const card = a.select("gpu", "My card", a.gpuOptions(world), state.gpu, (value) => {
@@ -154,6 +161,8 @@ if (noCard) card.append(a.h("small", { class: "told-beside", role: "status" }, `
 card.addEventListener("change", () => card.querySelector(".told-beside")?.remove());
 const freeTold = a.h("small", { class: "told-beside", role: "status", hidden: true });
 const freeField = numberField("free", "Free memory, GiB", "any", freeTold);
+const ramTold = a.h("small", { class: "told-beside", role: "status", hidden: true });
+const ramField = numberField("ram", "RAM of the computer, GB", "any", ramTold);
 const system = a.select("system", "System", r.SYSTEMS, state.system, (value) => { a.memory.set("system", value); change("system", value); });
 const wanted = a.select("ask", "I want to know", ASKS, state.ask, (value) => change("ask", value));
 const groups = GROUPS.map(([name, fields]) => {
@@ -192,7 +201,7 @@ function sayOwn(text) {
     `The reader of ${a.shown(config.model_type)} is part of the program and not of this page, which sends nothing anywhere. Beside the file, `, a.h("a", { href: a.address("terminal/") }, "in a terminal"), ":"),
     a.h("pre", {}, a.h("code", {}, `vram-almanac fits config.json${state.gpu ? ` --gpu ${state.gpu}` : ""}${state.context_tokens && !faultOf(state, "context_tokens") ? ` --context ${state.context_tokens}` : ""}`)));
 }
-form.append(told, a.h("div", { class: "controls" }, asking.modelField(models, state.model, (value) => change("model", value)), wanted), a.h("div", { class: "controls" }, card, system, freeField), others, ...groups.map(({ set }) => set), a.h("div", { class: "tools" }, pin, copy), own);
+form.append(told, a.h("div", { class: "controls" }, asking.modelField(models, state.model, (value) => change("model", value)), wanted), a.h("div", { class: "controls" }, card, system, freeField, ramField), others, ...groups.map(({ set }) => set), a.h("div", { class: "tools" }, pin, copy), own);
 form.addEventListener("submit", (event) => event.preventDefault());
 function change(key, value) {
   if (state[key] === value) return;
@@ -200,6 +209,7 @@ function change(key, value) {
   if (key === "program") state.program_version = ""; // which is the other one's
   state[key] = value;
   if (key === "free" && (value === "" || !freeFault(state))) a.memory.setFree(state.gpu, value);
+  if (key === "ram" && (value === "" || !ramFault(state))) a.memory.set("ram", value);
   told.hidden = true;
   calculate();
 }
@@ -207,6 +217,9 @@ function change(key, value) {
 // ---- the memory that there is: typed, or what the card gives
 const cardOf = (s) => world.gpus.find((g) => g.id === s.gpu);
 const freeFault = (s) => (s.free !== "" && !(+s.free > 0 && +s.free < 1e6) ? `“${s.free}” is no amount of memory, in GiB.` : "");
+const ramFault = (s) => (s.ram !== "" && a.freeBytes(s.ram) === null ? `“${s.ram}” is no amount of memory, in GB.` : "");
+// Where the computer's memory is a part of the answer: one card, and a format that llama.cpp runs, which may leave a part of the model there.
+const takesRam = (s, row, bytes) => s.ask === ASKS[0][0] && bytes != null && !s.with && row?.engine_id === "llama.cpp" && row.phase_id === "inference" && row.gpu_count === 1 && !(cardOf(s) && a.isComputer(cardOf(s)));
 // (more than a card gives is not free of it)
 const bytesOf = (s) => (s.free !== "" && !freeFault(s) ? Math.min(Math.floor(+s.free * 2 ** 30), cardOf(s)?.bytes ?? Infinity) : cardOf(s) ? r.under(s.system, cardOf(s)) : null);
 const named = (s, n = 1) => a.many(n, cardOf(s), cardOf(s)?.short ?? "the card");
@@ -268,7 +281,12 @@ async function work(s) {
     return out;
   }
   out.row = r.ask(of.own, wanted);
-  const phase = out.row?.phase_id;
+  out.takesRam = takesRam(s, out.row, bytes);
+  const phase = out.row?.phase_id, ram = a.freeBytes(s.ram); // (GB as it is sold, which are GiB)
+  if (out.takesRam && ram != null && out.row.total_bytes != null && !r.holds(out.row, bytes) && !(cardOf(s) && r.refusal(world, out.row, a.heldOf(models, of.number), cardOf(s), of.own))) {
+    out.ram = await import(`./ram.js${search}`);
+    out.way = out.ram.way(of.own, wanted, out.row, bytes, cardOf(s), ram);
+  }
   if (bytes == null || out.row == null || !ANSWERED[s.ask]) return out;
   if (s.ask === "context") {
     out.found = r.longest(of.own, wanted, bytes);
@@ -318,14 +336,16 @@ function toldOf(out) {
     return found.at === 1 ? `One ${named(s)} is enough: ${amount(row)} of ${gib(bytes)}.` : `${a.many(found.at, gpu, gpu?.short ?? `${gib(bytes)} GiB`)}, shared by ${SHARED[row.sharding] ?? row.sharding}: ${amount(row)}, of ${gib(bytes)}.`;
   }
   if (bytes == null) return `${amount(row)}.`;
+  if (out.way?.isHeld) return out.ram.held(out.way, a.shown(s.model), cardOf(s) ? `one ${cardOf(s).name}` : "the card", row);
   const word = { fits: "fits", "multi-gpu": "fits", tight: "is tight", no: "does not fit" }[r.verdict(row, bytes)];
   const setting = gpu && s.free === "" ? a.settingNeeded(world, row.engine_id, row.total_bytes, row.total_bytes * (1 + row.error_band), bytes, row.sequences, a.shareOf(world, gpu, row.gpu_count, 1, row.card_share), cacheSetting(s, row), models.windowed.has(of.number) ? 1 + (row.pipeline_parallel || 1) : 1) : "";
-  return `${amount(row)}: ${word} on ${named(s, row.gpu_count)}, ${gives(s, row.gpu_count)}${setting}${word === "is tight" && !isTraining(row) ? ": it fits by less than our error" : ""}.`;
+  return `${amount(row)}: ${word} on ${named(s, row.gpu_count)}, ${gives(s, row.gpu_count)}${setting}${word === "is tight" && !isTraining(row) ? ": it fits by less than our error" : ""}.${out.way && word === "does not fit" ? ` ${out.ram.notHeld(out.way)}` : ""}`;
 }
 // How the program is told of a cache that the reader chose (another program than the engine has a word of its own).
 const cacheSetting = (s, row) => s.kv_dtype_id && row.engine_id.startsWith(s.program ?? "") ? shared.kv_dtype?.find((kv) => kv.kv_dtype_id === row.kv_dtype_id)?.setting : null;
 // What does not fit one card in llama.cpp: how much of it goes there, and what the computer's memory holds of the rest.
-function besideSaid({ s, of, row, bytes }) {
+function besideSaid({ s, of, row, bytes, way }) {
+  if (way?.isHeld || (way && r.verdict(row, bytes) === "no")) return null; // the answer itself says it
   if (bytes == null || row.total_bytes == null || row.gpu_count > 1 || r.holds(row, bytes)) return null;
   return r.splitSaid(r.split(of.own, row, bytes, cardOf(s)), a.formatName(row.dtype_id));
 }
@@ -387,10 +407,11 @@ async function calculate() {
   drawOthers(full);
   for (const { set, keys } of groups) set.hidden = (of.number >= 0 && !of.isTold) || keys.every((key) => boxes[key].hidden);
   wanted.hidden = of.isPipeline;
+  ramField.hidden = !out.takesRam;
   form.hidden = false;
   history.replaceState(null, "", `?${addressOf(state)}`);
   show(row, of);
-  const none = freeFault(state) || (pasted.value.trim() && "The config.json that was pasted is asked about in a terminal: the command stands below the questions.");
+  const none = freeFault(state) || (out.takesRam && ramFault(state)) || (pasted.value.trim() && "The config.json that was pasted is asked about in a terminal: the command stands below the questions.");
   if (none) return say({ ...out, row: null, wanted: null }, `No answer. ${none}`);
   if (of.number < 0) {
     const near = await asking.near(models, state.model);
@@ -420,6 +441,7 @@ function drawOthers({ phase_id, isPipeline }) {
 function addressOf(s, withOther = true) {
   const query = new URLSearchParams({ model: s.model });
   for (const key of ["gpu", "with", "free"]) if (s[key] !== "") query.set(key, s[key]);
+  if (s.ram !== "" && (s.phase_id || "inference") === "inference") query.set("ram", s.ram);
   if (s.system !== a.memory.unsaidSystem(r.SYSTEMS)) query.set("system", s.system);
   if (s.ask !== ASKS[0][0]) query.set("ask", s.ask);
   for (const key of ORDER) if (s[key] !== "" && s[key] !== FIELDS[key]?.start && !(s === state && boxes[key]?.hidden && ANSWERED[s.ask] !== key)) query.set(key, s[key]);
@@ -458,7 +480,7 @@ function say(out, said, near = [], other = null) {
     else if (row.total_bytes != null && s.ask !== "context" && isUnread(of, row)) fine.append(` ${a.UNREAD}.`);
   }
   if (bySeconds && (!row || row.phase_id === "inference") && !of.hearsWindows) fine.append(...bySeconds);
-  const speed = known && !out.together ? speedSaid(out) : "", about = shown.querySelector('[data-part="speed"]');
+  const speed = known && !out.together && !out.way?.isHeld ? speedSaid(out) : "", about = shown.querySelector('[data-part="speed"]');
   about.hidden = !speed;
   about.replaceChildren(speed, ...(speed ? [" ", a.h("a", { href: a.address("method/speed/") }, "A bound, no measurement.")] : []));
   const time = known && !out.together ? timeSaid(out) : "", box = shown.querySelector('[data-part="time"]');
@@ -482,14 +504,16 @@ function drawParts(out, other) {
   if (!out) return;
   const { row } = out, second = other?.row?.total_bytes != null ? other.row : null;
   const table = shown.querySelector("table.bd"), scale = Math.max(row.total_bytes, second?.total_bytes ?? 0);
-  table.caption.textContent = "Bytes on each GPU";
+  const way = out.way?.isHeld && !second ? out.way : null;
+  table.caption.textContent = way ? "Bytes of all of it, on the card and in RAM" : "Bytes on each GPU";
   table.tHead.replaceChildren(a.h("tr", {}, a.h("th", { scope: "col" }, "Component"), a.h("th", { scope: "col", class: "n" }, "GiB"), ...(second ? [a.h("th", { scope: "col", class: "n" }, "Beside, GiB"), a.h("th", { scope: "col", class: "n" }, "Difference")] : [a.h("th", { scope: "col", class: "n" }, "Bytes")]),
     a.h("th", { scope: "col", class: "barcell" }, a.h("span", { class: "sr" }, "Share"))));
   const cells = (mine, theirs) => (second ? [a.h("td", { class: "n" }, gib(theirs)), a.h("td", { class: "n" }, signed(mine - theirs))] : [a.h("td", { class: "n x" }, mine.toLocaleString("en"))]);
   table.tBodies[0].replaceChildren(...shared.components.filter(([id]) => row[`${id}_bytes`] || second?.[`${id}_bytes`]).map(([id, name, page]) => {
     const bytes = row[`${id}_bytes`] ?? 0;
     return a.h("tr", {}, a.h("th", { scope: "row" }, a.h("a", { href: a.address(`method/${page}/`) }, name)), a.h("td", { class: "n" }, gib(bytes)), ...cells(bytes, second?.[`${id}_bytes`] ?? 0), a.h("td", { class: "barcell" }, bar(id, bytes / scale)));
-  }), a.h("tr", { class: "sum" }, a.h("th", { scope: "row" }, row.peak_moment ? `Total, at the peak (${row.peak_moment})` : "Total"), a.h("td", { class: "n" }, gib(row.total_bytes)), ...cells(row.total_bytes, second?.total_bytes ?? 0), a.h("td")));
+  }), a.h("tr", { class: "sum" }, a.h("th", { scope: "row" }, row.peak_moment ? `Total, at the peak (${row.peak_moment})` : "Total"), a.h("td", { class: "n" }, gib(row.total_bytes)), ...cells(row.total_bytes, second?.total_bytes ?? 0), a.h("td")),
+  ...(way ? [["On the card", way.gpu_bytes], [`In RAM, with ${out.ram.part(way)}`, way.host_bytes]].map(([name, bytes]) => a.h("tr", {}, a.h("th", { scope: "row" }, name), a.h("td", { class: "n" }, gib(bytes)), ...cells(bytes), a.h("td"))) : []));
 }
 const signed = (bytes) => (bytes === 0 ? "0" : `${bytes > 0 ? "+" : "−"}${gib(Math.abs(bytes))}`);
 function drawBeside(out, other) {
@@ -510,12 +534,12 @@ async function drawWays(out) {
   const box = shown.querySelector('[data-part="ways"]'), mine = ++waysTurn, { s, of, row, bytes, wanted: asked } = out ?? {};
   const isNo = out && bytes != null && !["cards", "card"].includes(s.ask) && !(out.found?.at > 0) && !r.holds(row, bytes);
   if (!isNo) { box.hidden = true; return; }
-  const { ways } = await import(`./ways.js${search}`), gpu = cardOf(s), held = a.heldOf(models, of.number);
+  const { ways } = await import(`./ways.js${search}`), ramBytes = a.freeBytes(s.ram), ram = ramBytes == null ? null : await import(`./ram.js${search}`), gpu = cardOf(s), held = a.heldOf(models, of.number);
   if (mine !== waysTurn) return;
   const to = (values) => { const address = addressOf(s); for (const [key, text] of Object.entries(values)) if (text === "") address.delete(key); else address.set(key, text); return address; };
-  const found = ways({ own: of.own, row, asked, bytes, to, gpu, card: gpu?.short ?? `${gib(bytes)} GiB`, inFormat: (id) => inFormat(of, id), runs: (other) => !gpu || !r.refusal(world, other, held, gpu, of.own) });
-  box.hidden = false;
-  box.replaceChildren(a.h("p", {}, found.length ? "How it still does:" : "No way that is worked out here makes it fit."), a.h("ul", {}, ...found.map((way) => a.h("li", {}, ...way))),
+  const found = ways({ own: of.own, row, asked, bytes, to, gpu, card: gpu?.short ?? `${gib(bytes)} GiB`, inFormat: (id) => inFormat(of, id), ram, ramBytes, runs: (other) => !gpu || !r.refusal(world, other, held, gpu, of.own) });
+  box.hidden = Boolean(out.way?.isHeld && !found.length);
+  box.replaceChildren(a.h("p", {}, found.length ? (out.way?.isHeld ? "Without RAM:" : "How it still does:") : "No way that is worked out here makes it fit."), a.h("ul", {}, ...found.map((way) => a.h("li", {}, ...way))),
     a.h("p", {}, ...(isTraining(row) ? [a.h("a", { href: `${a.address("techniques/")}?${new URLSearchParams({ model: s.model, ...(s.gpu && { gpu: s.gpu }) })}` }, "What else saves memory in training ›")] : [pageOf(of, s), " says what to paste for it."])));
 }
 // Which cards hold it, the smallest first; the page of its own has prices and speeds.
@@ -549,7 +573,7 @@ function bar(id, share) {
 }
 const text = (value) => (typeof value !== "string" ? value : `'${value.replaceAll("'", "''")}'`);
 // The same question for the published file: what limits_on answers to the token, and the footprint of what was found.
-function sql({ s, of, cards, isTraining, wanted: { model_id, ...rest }, found, row }) {
+function sql({ s, of, bytes, way, cards, isTraining, wanted: { model_id, ...rest }, found, row }) {
   const list = (given) => Object.entries(given).map(([key, value]) => `${key} := ${text(value)}`);
   if (cards) {
     const { dtype_id, context_tokens, sequences, kv_dtype_id } = row;
@@ -560,6 +584,10 @@ function sql({ s, of, cards, isTraining, wanted: { model_id, ...rest }, found, r
   const key = ANSWERED[s.ask], at = key && found ? { [key]: row[key] } : {};
   const { objective_id, ...asked } = { ...rest, ...at };
   const beside = s.gpu && row?.generates ? `\nFROM preference_fits_on(${[text(s.gpu), text(objective_id), text(model_id), ...list(asked), "generator := 'vllm-colocate'"].join(", ")}); -- with vLLM on the same card` : "";
+  if (way && s.gpu) {
+    const { dtype_id, context_tokens, sequences } = row, { kv_dtype_id, attention, text_only } = rest, named = Object.entries({ kv_dtype_id, attention, text_only, free_bytes: s.free !== "" || s.system !== "linux" ? bytes : null }).filter(([, value]) => value != null);
+    return `FROM footprint_of(${[text(model_id), ...list(asked)].join(", ")});\nFROM layers_that_fit(${[text(s.gpu), text(model_id), ...list({ dtype_id, context_tokens, sequences, ...Object.fromEntries(named) })].join(", ")});`;
+  }
   const whole = objective_id ? `FROM preference_of(${[text(objective_id), text(model_id), ...list(asked)].join(", ")});${beside}` : `FROM footprint_of(${[text(model_id), ...list(asked)].join(", ")});`;
   return isLimit && !objective_id ? `SELECT max_${key === "sequences" ? key : "context_tokens"} FROM limits_on(${[text(s.gpu), text(model_id), ...list(rest)].join(", ")});\n${whole}` : whole;
 }

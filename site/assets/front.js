@@ -277,17 +277,21 @@ function onSeveral(work, deciding, { count: published, best }, word) {
   return place;
 }
 
-// How much of it goes to the card and what the computer's memory holds of the rest: worked out where the row is in sight.
+// How much of it goes to the card and what the computer's memory holds of the rest: worked out where the row is in sight. How much memory that is, is what
+// was typed into the calculator of one's own card.
+const ownRam = () => (state.gpu && state.gpu === a.memory.get("gpu") ? a.freeBytes(a.memory.get("ram") ?? "") : null);
 const split = new Map();
 function besideCpu(work, deciding) {
   const place = a.h("span", {}, link(work, "Or with a part of it on the CPU ›", "#now-what")), { data } = current, gpu = gpuNow(), context_tokens = wanted();
-  const columns = deciding.map((c) => data.columns[c]), [, dtype_id] = columns.find(([, id]) => id === "gguf-q4_k_m") ?? columns.at(-1), key = `${work} ${dtype_id} ${gpu.bytes} ${context_tokens}`;
+  const columns = deciding.map((c) => data.columns[c]), [, dtype_id] = columns.find(([, id]) => id === "gguf-q4_k_m") ?? columns.at(-1), ramBytes = ownRam(), key = `${work} ${dtype_id} ${gpu.bytes} ${context_tokens} ${ramBytes}`;
   const say = (said) => said && data === current.data && isSettled() && place.replaceChildren(...said, " ", link(work, "How ›", "#now-what"));
   if (split.has(key)) { say(split.get(key)); return place; }
   seen(place, async () => {
     const r = await import(`./reckon.js${search}`), own = await r.ofModel(data.paths[work] ?? data.id[work]);
-    const row = r.ask(own, { model_id: data.id[work], phase_id: "inference", dtype_id, context_tokens, sequences: 1 });
-    split.set(key, r.splitSaid(r.split(own, row, gpu.bytes), a.formatName(dtype_id))?.map((part) => part.cloneNode?.(true) ?? part));
+    const wish = { model_id: data.id[work], phase_id: "inference", dtype_id, context_tokens, sequences: 1 }, row = r.ask(own, wish);
+    const ram = ramBytes == null ? null : await import(`./ram.js${search}`), way = ram?.way(own, wish, row, gpu.bytes, gpu, ramBytes);
+    const said = way?.isHeld ? [a.h("b", {}, `Runs with ${ram.part(way)} in RAM`), `, in ${a.formatName(dtype_id)}: ${ram.sized(way)}. It is slower.`] : r.splitSaid(r.split(own, row, gpu.bytes), a.formatName(dtype_id));
+    split.set(key, said?.map((part) => part.cloneNode?.(true) ?? part));
     say(split.get(key));
   });
   return place;

@@ -109,12 +109,15 @@ export function fewest(own, wanted, bytes, moreThan = 0, on = (gpu_count) => ({ 
   return null;
 }
 
+// What is known of a program that runs models, of the release that is named or the newest.
+export function programRow(program, version) {
+  const at = version ? macros.version_number(version) : null;
+  return (shared.program_row ?? []).find((each) => each.program_id === program && each.phase_id === "inference" && (at == null ? each.is_newest : each.from_number <= at && at < each.below_number));
+}
 // The context that a program takes by itself on cards that give so many bytes together, where it depends on them (Ollama's): as own_context_of
 // has it. Null of a program that takes the same everywhere.
 export function ownContext(program, version, bytes) {
-  const at = version ? macros.version_number(version) : null;
-  const row = (shared.program_row ?? []).find((each) => each.program_id === program && each.phase_id === "inference" && (at == null ? each.is_newest : each.from_number <= at && at < each.below_number));
-  const steps = row?.context_steps ?? [], taken = steps.length > 1 && bytes != null ? macros.context_of_cards(steps, bytes) : null;
+  const row = programRow(program, version), steps = row?.context_steps ?? [], taken = steps.length > 1 && bytes != null ? macros.context_of_cards(steps, bytes) : null;
   return taken == null ? null : { name: row.name, taken, steps };
 }
 
@@ -134,7 +137,8 @@ export function fewestOf(own, formats, wanted, bytes, most) {
 // the computer's: there is no other.
 export function split(own, row, bytes, gpu) {
   if (gpu && a.isComputer(gpu)) return null;
-  const model = own.shape?.[0], of = (rows) => rows?.find((each) => each.dtype_id === row?.dtype_id), weight = of(own.weight), held = of(own.layer_weight);
+  const model = own.shape?.[0], of = (rows) => rows?.find((each) => each.dtype_id === row?.dtype_id), whole = of(own.weight), held = of(own.layer_weight);
+  const weight = row?.text_only && whole ? { ...whole, weights_bytes: whole.weights_bytes - (whole.tower_bytes ?? 0) } : whole; // as layers_that_fit has it
   if (row?.total_bytes == null || row.engine_id !== "llama.cpp" || row.gpu_count > 1 || !model || !weight || !held || !macros.has_layers_apart(weight, held)) return null;
   const ways = macros.cpu_splits(model, weight, row, held, macros.layer_caches(model, row));
   const layers = macros.most_layers(ways, row.error_band, bytes), hasExperts = ways.some((way) => way.cpu_expert_layers > 0);

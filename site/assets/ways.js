@@ -16,8 +16,9 @@ export function frugal({ dtype_id, ...open }, below, held) {
     .sort((x, y) => x.row.total_bytes - y.row.total_bytes)[0];
 }
 
-// `asked` is what the row answers; `runs` says whether a row runs on the card; `to` makes the address of the same question with other values.
-export function ways({ own, row, asked, bytes, runs, to, card, gpu, inFormat = (id) => `in ${a.formatName(id)}` }) {
+// `asked` is what the row answers; `runs` says whether a row runs on the card; `to` makes the address of the same question with other values;
+// `ram` (ram.js) tells of the computer's memory where it was said.
+export function ways({ own, row, asked, bytes, runs, to, card, gpu, inFormat = (id) => `in ${a.formatName(id)}`, ram, ramBytes }) {
   const found = [], held = (wanted) => { const other = r.ask(own, wanted); return r.holds(other, bytes) && runs(other) ? other : null; };
   const way = (values, text, ...more) => found.push([a.h("a", { href: `?${to(values)}` }, text), ...more]);
   const plain = { model_id: asked.model_id, phase_id: row.phase_id, context_tokens: row.context_tokens, sequences: row.sequences, ...(row.objective_id && { objective_id: row.objective_id }) };
@@ -29,7 +30,9 @@ export function ways({ own, row, asked, bytes, runs, to, card, gpu, inFormat = (
     else if (row.gpu_count === 1 && row.engine_id !== "llama.cpp") { // there the answer itself says it
       const least = PACKED.slice(0, -1).reverse().map((dtype_id) => r.ask(own, { ...plain, dtype_id })).find((other) => other?.total_bytes != null && runs(other));
       const beside = least && row.dtype_id !== least.dtype_id ? r.splitSaid(r.split(own, least, bytes, gpu), a.formatName(least.dtype_id)) : null;
-      if (beside) found.push(beside);
+      const values = { dtype_id: least?.dtype_id, engine_id: "", attention: "", kv_dtype_id: "" }, one = beside && ram ? ram.way(own, { ...plain, dtype_id: least.dtype_id }, least, bytes, gpu, ramBytes) : null;
+      if (one?.isHeld) way(values, `In ${a.formatName(least.dtype_id)} with ${ram.part(one)} in RAM`, `: ${ram.sized(one)}. It is slower.`);
+      else if (beside) way(values, beside[0].replace(/: $/, ""), ": ", ...beside.slice(1));
     }
   } else {
     if (row.checkpointing && row.checkpointing !== "full") { const less = held({ ...asked, checkpointing: "full" }); if (less) way({ checkpointing: "full" }, "With all activations recomputed", `: ${each(less)}; it is slower.`); }

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from pipeline.book import beside
 from pipeline.render.data import calculator, cards, rules
 from pipeline.render.data.mirror import Mirror
 
@@ -22,6 +23,7 @@ def reckoned(book, browser, models: Iterable[str], scripts=("almanac", "reckon",
     columns = ", ".join(cards.COLUMNS)
     rows = [[cards._short(value) for value in row] for row in book.execute(f"SELECT {columns} FROM gpu").fetchall()]
     shared = calculator.shared_tables(book, mirror.tables | {"constants", *calculator.ASKED_BESIDE})
+    shared |= {"beside": beside.WORDS}
     own = calculator.model_tables(book, mirror.tables, models)
     files = {
         "data/formulas.js": formulas,

@@ -11,6 +11,7 @@ from pathlib import Path
 import duckdb
 
 from pipeline.base.readonly import reading
+from pipeline.book import beside
 from pipeline.book.components import COMPONENTS
 from pipeline.render.data.book import Book
 from pipeline.render.data.made import size_of
@@ -43,6 +44,8 @@ SCALARS = (
     "cpu_splits",
     "most_layers",
     "fewest_experts",
+    "way_beside",
+    "ram_takes",
     "has_layers_apart",
     "slots_of_card",
     "held_together",
@@ -223,6 +226,7 @@ class Calculator:
     def files(self, book: Book) -> dict[str, str]:
         """What all scenarios share, by name: the tables, what a field holds where nothing is chosen, and how reasons are worded."""
         shared = self.shared | {"opening": book.openings, "words": book.word_rules, "components": COMPONENTS}
+        shared |= {"beside": beside.WORDS}
         shared |= {"made": {name: size_of(name == "video") for name in ("picture", "video")}}
         if "without_cache" in shared:
             said = {

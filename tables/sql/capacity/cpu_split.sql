@@ -3,6 +3,7 @@
 --   cpu_splits(model, weight, footprint, …)      a row for each way to share: on_gpu of 0 … n + 1, and in llama.cpp all
 --                                                  of them with the experts of the first blocks on the CPU
 --   most_layers, fewest_experts(ways, …)           the best of them that a card takes with its error band
+--   way_beside, ram_takes(…)                       which of the two is told, and whether the computer's memory takes it
 --   cpu_split                                      the ways of every model in llama.cpp's formats, for any card
 --
 --   llama.cpp, -ngl g of a model of n blocks: the output layer goes to the GPU first, then the last g − 1 blocks; g = n
@@ -144,6 +145,15 @@ CREATE OR REPLACE MACRO most_layers(ways, error_band, bytes) AS
     list_filter(ways, lambda way: way.cpu_expert_layers = 0 AND takes(way.gpu_bytes, error_band, bytes))[-1];
 CREATE OR REPLACE MACRO fewest_experts(ways, layer_count, error_band, bytes) AS
     list_filter(ways, lambda way: way.on_gpu > layer_count AND takes(way.gpu_bytes, error_band, bytes))[1];
+
+-- What is told of a computer whose memory is known: experts of a mixture rather than whole layers, which keeps more on
+-- the GPU. Null where all of it is on the GPU, or nothing. That memory takes it with the same margin, beside what the
+-- system needs (host_system_bytes).
+CREATE OR REPLACE MACRO way_beside(gpu_layers, cpu_expert_layers, layer_count) AS CASE
+    WHEN gpu_layers BETWEEN 1 AND layer_count THEN iif(cpu_expert_layers IS NULL, 'layers', 'experts')
+END;
+CREATE OR REPLACE MACRO ram_takes(host_bytes, error_band, ram_bytes, system_bytes) AS
+    takes(host_bytes, error_band, ram_bytes - system_bytes);
 
 -- As many layers on the GPU, and as many blocks whose experts stay, as somebody says; more than there are are all.
 CREATE OR REPLACE MACRO told_layers(ways, layer_count, told) AS list_filter(ways,

@@ -6,6 +6,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from pipeline.ask import command
 from pipeline.render import words
 from pipeline.render.data import tables
 from tests.browser.real.models import CARD, KNOWN, MODELS, released
@@ -367,3 +368,25 @@ def test_the_calculator_says_how_a_smaller_cache_is_asked_for(open_page):
     page.get_by_label("Cache format").select_option("bf16")
     expect(answer).to_contain_text("--max-num-seqs")
     expect(answer).not_to_contain_text("--kv-cache-dtype")
+
+
+@pytest.mark.some(1)
+@pytest.mark.parametrize(
+    ("model", "dtype", "gpu"),
+    [("openai/gpt-oss-20b", "gguf-mxfp4", "rtx-4060"), ("Qwen/Qwen3-8B", "gguf-q4_k_m", "rtx-3050-laptop-4gb")],
+)
+def test_memory_of_the_computer_is_part_of_the_answer_as_in_the_terminal(open_page, folder, capsys, model, dtype, gpu):
+    given = ["--gpu", gpu, "--format", dtype, "--context", "8192", "--ram", "32GB"]
+    assert command.main(["fits", model, *given, "--data", str(folder / "tables")]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    page = open_page(f"calculator/?model={model}&gpu={gpu}&dtype_id={dtype}&context_tokens=8192&ram=32")
+    said = page.locator("#calc .answer").inner_text()
+    assert said.startswith("Yes, with ") and told.startswith(said)
+    page.get_by_label("RAM of the computer, GB").fill("4")
+    expect(page.locator("#calc .answer")).to_contain_text("does not fit on")
+    page.get_by_label("RAM of the computer, GB").fill("31")
+    page.evaluate(f"localStorage.setItem('almanac:gpu', '{gpu}')")
+    expect(page.locator("#calc .answer")).to_contain_text("of 31.0 GiB of RAM")
+    page.goto(page.url.partition("calculator/")[0] + f"?gpu={gpu}&find={model.partition('/')[2]}")
+    miss = page.locator("#window tbody.misses tr", has_text=model.partition("/")[2]).first
+    expect(miss).to_contain_text("of 31.0 GiB of RAM. It is slower.")
