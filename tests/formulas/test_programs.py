@@ -131,6 +131,22 @@ def test_peft_adapts_experts_of_the_classes_that_it_knows_alone(footprint_of, mo
 
 
 @pytest.mark.full
+@pytest.mark.parametrize("phase", ["lora", "qlora"])
+def test_axolotls_own_kernels_are_counted_where_every_layer_is_recomputed(footprint_of, phase):
+    """Its examples say gradient_checkpointing: true, and one layer at a time is all that its kernels change then."""
+    said = dict(program="axolotl", phase_id=phase, lora_rank=16, lora_targets="all-linear")
+    usual = footprint_of(MODEL, **said)
+    assert usual["checkpointing"] == "full" and usual["total_bytes"] is not None
+    assert usual["holds_for"].startswith("Axolotl 0.19 with gradient_checkpointing: true")
+    kept = footprint_of(MODEL, checkpointing="none", **said)
+    assert kept["total_bytes"] is None and kept["unknown_reason"].endswith("recomputed it is: checkpointing := full")
+    # an adapter that its kernels gathered stays on every card
+    parts = footprint_of(MODEL, gpu_count=2, **said)
+    assert parts["total_bytes"] is None and parts["unknown_reason"].endswith("each GPU it is: sharding := zero2")
+    whole = footprint_of(MODEL, gpu_count=2, sharding="ddp", **said)
+    assert whole["total_bytes"] is not None
+
+
 def test_axolotl_prepares_fsdp2_itself_and_makes_no_fp32_copies(footprint_of):
     """Accelerate's preparation, in whose place it puts its own, casts what is trained to fp32: 16 bytes of a parameter where 8 are held."""
     said = dict(program="axolotl", phase_id="full-finetune", context_tokens=4096, gpu_count=8)
