@@ -135,7 +135,8 @@ CREATE OR REPLACE MACRO version_reason(asked, known, usual) AS CASE
 END;
 
 -- what of a layer is recomputed, and whether weights lie in parts and are gathered, as asked
-CREATE OR REPLACE MACRO recomputed_of(asked, usual) AS coalesce(lower(asked.checkpointing::VARCHAR), usual.checkpointing);
+CREATE OR REPLACE MACRO recomputed_of(asked, usual) AS
+    coalesce(lower(asked.checkpointing::VARCHAR), usual.checkpointing);
 CREATE OR REPLACE MACRO is_gathered(asked, usual) AS coalesce(lower(asked.sharding::VARCHAR), iif(
     asked_number(asked.gpu_count) > 1, coalesce(usual.sharding, usual_sharding(asked_number(asked.gpu_count),
         asked_number(asked.tensor_parallel), asked_number(asked.pipeline_parallel), false, NULL)), 'none')) = 'zero3';
