@@ -239,6 +239,9 @@ def test_trl_multiplies_its_head_in_tiles_on_several_cards_too(footprint_of, way
     assert lora["weights_bytes"] == pytest.approx(held, rel=0.001)
     between = footprint_of(MODEL, phase_id="lora", program_version="1.10", **shared)
     assert between["total_bytes"] is None and "(program_version := 1.16) and up to 1.6" in between["unknown_reason"]
+    # by parts of 256 tokens over a head in 16 bits: the logits of a part in place of a tile's
+    parts = footprint_of(MODEL, phase_id="full-finetune", program_version="1.14", **shared)
+    assert parts["loss"] == "recomputed" and 0.97 < parts["total_bytes"] / tiles["total_bytes"] < 1.2
     liger = footprint_of(MODEL, phase_id="lora", program_version="1.10", loss="fused", **shared)
     # (1.5 logs a copy of the logits beside the loss of 1.2)
     logged = footprint_of(MODEL, phase_id="full-finetune", program_version="1.5", **shared)
