@@ -131,6 +131,22 @@ def test_peft_adapts_experts_of_the_classes_that_it_knows_alone(footprint_of, mo
 
 
 @pytest.mark.full
+@pytest.mark.parametrize("phase", ["lora", "qlora"])
+def test_axolotls_own_kernels_are_counted_where_every_layer_is_recomputed(footprint_of, phase):
+    """Its examples say gradient_checkpointing: true, and one layer at a time is all that its kernels change then."""
+    said = dict(program="axolotl", phase_id=phase, lora_rank=16, lora_targets="all-linear")
+    usual = footprint_of(MODEL, **said)
+    assert usual["checkpointing"] == "full" and usual["total_bytes"] is not None
+    assert usual["holds_for"].startswith("Axolotl 0.19 with gradient_checkpointing: true")
+    kept = footprint_of(MODEL, checkpointing="none", **said)
+    assert kept["total_bytes"] is None and kept["unknown_reason"].endswith("recomputed it is: checkpointing := full")
+    # an adapter that its kernels gathered stays on every card
+    parts = footprint_of(MODEL, gpu_count=2, **said)
+    assert parts["total_bytes"] is None and parts["unknown_reason"].endswith("each GPU it is: sharding := zero2")
+    whole = footprint_of(MODEL, gpu_count=2, sharding="ddp", **said)
+    assert whole["total_bytes"] is not None
+
+
 def test_axolotl_prepares_fsdp2_itself_and_makes_no_fp32_copies(footprint_of):
     """Accelerate's preparation, in whose place it puts its own, casts what is trained to fp32: 16 bytes of a parameter where 8 are held."""
     said = dict(program="axolotl", phase_id="full-finetune", context_tokens=4096, gpu_count=8)
@@ -223,6 +239,9 @@ def test_trl_multiplies_its_head_in_tiles_on_several_cards_too(footprint_of, way
     assert lora["weights_bytes"] == pytest.approx(held, rel=0.001)
     between = footprint_of(MODEL, phase_id="lora", program_version="1.10", **shared)
     assert between["total_bytes"] is None and "(program_version := 1.16) and up to 1.6" in between["unknown_reason"]
+    # by parts of 256 tokens over a head in 16 bits: the logits of a part in place of a tile's
+    parts = footprint_of(MODEL, phase_id="full-finetune", program_version="1.14", **shared)
+    assert parts["loss"] == "recomputed" and 0.97 < parts["total_bytes"] / tiles["total_bytes"] < 1.2
     liger = footprint_of(MODEL, phase_id="lora", program_version="1.10", loss="fused", **shared)
     # (1.5 logs a copy of the logits beside the loss of 1.2)
     logged = footprint_of(MODEL, phase_id="full-finetune", program_version="1.5", **shared)

@@ -134,8 +134,18 @@ CREATE OR REPLACE MACRO version_reason(asked, known, usual) AS CASE
             || ')', ' is not known: for which versions its row holds, no source told')
 END;
 
+-- what of a layer is recomputed, and whether weights lie in parts and are gathered, as asked
+CREATE OR REPLACE MACRO recomputed_of(asked, usual) AS
+    coalesce(lower(asked.checkpointing::VARCHAR), usual.checkpointing);
+CREATE OR REPLACE MACRO is_gathered(asked, usual) AS coalesce(lower(asked.sharding::VARCHAR), iif(
+    asked_number(asked.gpu_count) > 1, coalesce(usual.sharding, usual_sharding(asked_number(asked.gpu_count),
+        asked_number(asked.tensor_parallel), asked_number(asked.pipeline_parallel), false, NULL)), 'none')) = 'zero3';
+
 -- What a program's row is not described with, of what was asked, in words; null where it is described.
-CREATE OR REPLACE MACRO undescribed_words(word, asked, model) AS CASE
+CREATE OR REPLACE MACRO undescribed_words(word, asked, usual, model) AS CASE
+    WHEN word = 'kept-layers' AND recomputed_of(asked, usual) <> 'full' THEN 'layers that are not recomputed'
+    WHEN word = 'gathered' AND is_gathered(asked, usual) THEN 'weights in parts on several GPUs (FSDP2, ZeRO-3)'
+    WHEN word = 'experts' AND model.expert_elements > 0 THEN 'routed experts beside a packed base'
     WHEN word IN ('recurrent', 'mla') AND list_bool_or(list_transform(model.caches, lambda layer:
         layer.mechanism = word)) THEN iif(word = 'mla', 'latent attention', 'recurrent layers')
     WHEN word = 'towers' AND model.has_tower THEN 'models that see or hear'
@@ -147,10 +157,17 @@ CREATE OR REPLACE MACRO undescribed_words(word, asked, model) AS CASE
     WHEN word = 'staged-windows' AND asked_number(asked.pipeline_parallel) > 1 AND list_bool_or(list_transform(
         model.caches, lambda layer: layer.window_tokens IS NOT NULL)) THEN 'pipeline_parallel of layers with windows'
 END;
+-- what is described instead
+CREATE OR REPLACE MACRO undescribed_help(word) AS CASE word
+    WHEN 'kept-layers' THEN '; with every layer recomputed it is: checkpointing := full'
+    WHEN 'gathered' THEN '; with all weights on each GPU it is: sharding := zero2'
+    WHEN 'experts' THEN '; over a base in 16 bits it is: phase_id := lora'
+    ELSE ': ask for a later version'
+END;
 CREATE OR REPLACE MACRO undescribed_reason(asked, known, usual, model) AS
-    'what ' || usual.holds_for || ' holds is not described for ' || list_filter(list_transform(
-        string_split(usual.not_described, ' '), lambda word: undescribed_words(word, asked, model)),
-        lambda words: words IS NOT NULL)[1] || ': ask for a later version';
+    list_filter(list_transform(string_split(usual.not_described, ' '), lambda word: 'what ' || usual.holds_for
+        || ' holds is not described for ' || undescribed_words(word, asked, usual, model)
+        || undescribed_help(word)), lambda reason: reason IS NOT NULL)[1];
 
 -- the cards of more than one machine
 CREATE OR REPLACE MACRO machine_reason(asked, known, usual, constants) AS
@@ -192,6 +209,11 @@ CREATE OR REPLACE MACRO is_shared_out(asked, usual) AS coalesce(lower(asked.engi
 CREATE OR REPLACE MACRO context_words(asked, usual, model) AS
     iif(asked.context_tokens IS NULL AND coalesce(model.max_context_tokens > usual.context_tokens, true),
         coalesce(usual.context_words, ''), '');
+
+-- of layers that are recomputed by a setting that is not the program's own, and without which it is not described
+CREATE OR REPLACE MACRO recomputed_words(usual) AS
+    iif(coalesce(list_contains(string_split(usual.not_described, ' '), 'kept-layers'), false),
+        ' with gradient_checkpointing: true', '');
 
 -- What a program trains in. DeepSpeed keeps fp32 masters whatever the weights are loaded in.
 CREATE OR REPLACE MACRO program_precision(asked, usual) AS coalesce(
@@ -254,7 +276,7 @@ SELECT
     } AS program_numbers,
     program_reason(asked, known, usual, classes, model, constants) AS program_reason,
     class_holds_for(asked, usual, classes) || usual.capability_words || format_words(asked, usual, model)
-        || context_words(asked, usual, model)
+        || context_words(asked, usual, model) || recomputed_words(usual)
         || coalesce(experts_words(usual, model), '') || balance_words(model, usual.balance_bytes_per_expert)
             AS program_holds_for,
     usual.card_share AS program_share,

@@ -142,11 +142,13 @@ CREATE OR REPLACE MACRO in_backward_reason(scenario) AS 'optimizer_id := ' || sc
     WHEN scenario.gpu_count > 1 OR scenario.offload <> 'none' THEN ' is counted on one GPU alone, without offload'
 END;
 
--- Losses of TRL: where they were counted. In tiles they were under ZeRO and FSDP2 too, whose weights are in 16 bits;
--- and logits that are whole are no other there, of which what is logged takes no wider a copy.
+-- Losses of TRL: where they were counted. In tiles, and by parts over a head in 16 bits, they were under ZeRO and FSDP2
+-- too, whose weights are in 16 bits; and logits that are whole are no other there, of which what is logged takes no
+-- wider a copy.
 CREATE OR REPLACE MACRO is_loss_of_trl(loss) AS coalesce(loss IN ('logged', 'logged-blocks', 'one-pass', 'recomputed',
     'recomputed-fp32', 'tiled', 'tiled-reference'), false);
-CREATE OR REPLACE MACRO is_loss_of_shards(loss) AS coalesce(loss IN ('logged', 'logged-blocks', 'tiled'), false);
+CREATE OR REPLACE MACRO is_loss_of_shards(loss) AS
+    coalesce(loss IN ('logged', 'logged-blocks', 'recomputed', 'tiled'), false);
 CREATE OR REPLACE MACRO is_counted_in_shards(scenario) AS is_loss_of_shards(scenario.loss)
     AND scenario.precision IN ('amp', 'mixed')
     AND scenario.tensor_parallel * scenario.pipeline_parallel * scenario.context_parallel = 1

@@ -144,17 +144,25 @@ CREATE OR REPLACE MACRO reference_pass_work(model, scenario) AS
 -- A part that is a checkpoint: its logits in 16 bits and in fp32, their log-softmax and its exponent, which the entropy
 -- keeps, and the gradients of both; the hidden states' gradient as it is summed, and that of a head that is trained. A
 -- frozen head in fp32: that copy beside autocast's of it, before there are logits; then autocast's beside them.
+CREATE OR REPLACE MACRO part_logits(model, scenario) AS
+    least(step_tokens(scenario), scenario.trl_chunk_tokens) * logit_width(model, scenario);
 CREATE OR REPLACE MACRO recomputed_loss_work(model, scenario) AS
     2 * scenario.residual_bytes * model.hidden_size * step_tokens(scenario) + greatest(
-        least(step_tokens(scenario), scenario.trl_chunk_tokens) * logit_width(model, scenario)
-            * (16 + scenario.compute_bytes)
+        part_logits(model, scenario) * (16 + scenario.compute_bytes)
         + head_matrix_elements(model, scenario) * CASE
-            WHEN NOT scenario.is_adapter THEN 6
-            WHEN scenario.loss = 'recomputed-fp32' THEN scenario.compute_bytes
-            ELSE 0
+            WHEN scenario.is_adapter THEN iif(scenario.loss = 'recomputed-fp32', scenario.compute_bytes, 0)
+            -- (in 16 bits throughout: the sum alone while there are logits, and then that, the part's and their sum)
+            WHEN scenario.precision = 'mixed' THEN scenario.compute_bytes
+            ELSE 6
         END,
-        iif(scenario.loss = 'recomputed-fp32', (4 + scenario.compute_bytes) * head_matrix_elements(model, scenario),
-            0));
+        CASE
+            WHEN scenario.loss = 'recomputed-fp32' THEN 4 + scenario.compute_bytes
+            WHEN scenario.precision = 'mixed' AND NOT scenario.is_adapter THEN 3 * scenario.compute_bytes
+            ELSE 0
+        END * head_matrix_elements(model, scenario));
+
+-- In the forward pass, where nothing is kept of it: logits, log-softmax, exponent and their product in fp32.
+CREATE OR REPLACE MACRO recomputed_part_bytes(model, scenario) AS 4 * 4 * part_logits(model, scenario);
 
 -- (handed on in 16 bits where the weights are: beside the sum in fp32)
 CREATE OR REPLACE MACRO handed_head_bytes(scenario) AS iif(scenario.precision = 'mixed' AND scenario.compute_bytes = 2,

@@ -59,11 +59,12 @@ CREATE OR REPLACE MACRO loss_moment(model, scenario, stage) AS
 
 CREATE OR REPLACE MACRO forward_moment(model, scenario, stage) AS
     held_throughout(stage) + stage.kept + standing_gradients(model, scenario, stage)
-    -- the logits, and their fp32 copy where the loss takes one, or a tile of them
+    -- the logits, and their fp32 copy where the loss takes one, or a tile or a part of them
     + stage.is_last * iif(scenario.loss IN ('full', 'logged', 'logged-blocks', 'logged-copy'),
         iif(takes_logits_in_16_bits(model, scenario), scenario.compute_bytes, 6) * logit_width(model, scenario)
             * step_tokens(scenario) + logged_bytes(model, scenario), 0)
-    + stage.is_last * iif(is_tiled(scenario) AND NOT is_recomputed_head(scenario), tile_bytes(model, scenario), 0)
+    + stage.is_last * iif(is_tiled(scenario), iif(is_recomputed_head(scenario), recomputed_part_bytes(model, scenario),
+        tile_bytes(model, scenario)), 0)
     -- (a fused loss takes its gradients here, while autocast's copies of the layers are there)
     + stage.is_last * iif(scenario.loss = 'fused', loss_work(model, scenario, 0), 0)
     + iif(scenario.is_autocast AND scenario.checkpointing <> 'none',
