@@ -32,7 +32,7 @@
 --   accelerate hands them on; tiled: TRL's add_fused_lm_head with its Triton kernels (source trl-1.16.0), its steps in
 --   tests/oracle/preference.csv, under FSDP2 in sharded_peaks.csv; under ZeRO it gathers the head by itself, in both
 --   passes (maybe_gather_lm_head_ctx); logged and recomputed: TRL's SFTTrainer (source trl-1.16.0-losses), its steps in
---   tests/oracle/card.csv;
+--   tests/oracle/card.csv, and of recomputed under FSDP2 in sharded_peaks.csv;
 --   score: TRL's RewardTrainer (source trl-1.0.0-reward), its steps in tests/oracle/preference.csv.
 -- Not covered: compiled losses.
 
