@@ -11,7 +11,7 @@ WITH footprint AS (
         'state_bytes': state::BIGINT, 'error_band': 0.04,
         'batched_tokens': iif(contexts = 2, 2048, NULL)::BIGINT, 'max_num_seqs': NULL::BIGINT,
         'vocab_size': 1000, 'has_windows': has_windows, 'context_tokens': context_tokens, 'sees': sees,
-        'program_version': version
+        'program_version': version, 'enforce_eager': version = '0.17'
     } AS footprint
     FROM (VALUES ('vllm', 'inference', 8, 1, 1, 1, 1, 900000000, 10000000, 0, false, 8192, false, NULL),
         ('vllm', 'inference', 7, 2, 2, 2, 2, 899999999, 10000000, 1, true, 8193, true, '0.21'),
