@@ -219,7 +219,11 @@ const cardOf = (s) => world.gpus.find((g) => g.id === s.gpu);
 const freeFault = (s) => (s.free !== "" && !(+s.free > 0 && +s.free < 1e6) ? `“${s.free}” is no amount of memory, in GiB.` : "");
 const ramFault = (s) => (s.ram !== "" && a.freeBytes(s.ram) === null ? `“${s.ram}” is no amount of memory, in GB.` : "");
 // Where the computer's memory is a part of the answer: one card, and a format that llama.cpp runs, which may leave a part of the model there.
-const takesRam = (s, row, bytes) => s.ask === ASKS[0][0] && bytes != null && !s.with && row?.engine_id === "llama.cpp" && row.phase_id === "inference" && row.gpu_count === 1 && !(cardOf(s) && a.isComputer(cardOf(s)));
+const takesRam = (s, row, bytes) => isBeside(s, row, bytes) && row.engine_id === "llama.cpp";
+const isBeside = (s, row, bytes) => s.ask === ASKS[0][0] && bytes != null && !s.with && row?.phase_id === "inference" && row.gpu_count === 1 && !(cardOf(s) && a.isComputer(cardOf(s)));
+// It is asked for besides where the format that pages open with does not fit and no other program was chosen: how it still does is in one of those.
+const SHARED = "gguf-q4_k_m";
+const asksRam = (s, row, bytes, own) => takesRam(s, row, bytes) || (isBeside(s, row, bytes) && !s.program && !s.engine_id && row.total_bytes != null && !r.holds(row, bytes) && r.ask(own, { model_id: s.model, phase_id: "inference", dtype_id: SHARED })?.total_bytes != null);
 // (more than a card gives is not free of it)
 const bytesOf = (s) => (s.free !== "" && !freeFault(s) ? Math.min(Math.floor(+s.free * 2 ** 30), cardOf(s)?.bytes ?? Infinity) : cardOf(s) ? r.under(s.system, cardOf(s)) : null);
 const named = (s, n = 1) => a.many(n, cardOf(s), cardOf(s)?.short ?? "the card");
@@ -282,6 +286,7 @@ async function work(s) {
   }
   out.row = r.ask(of.own, wanted);
   out.takesRam = takesRam(s, out.row, bytes);
+  out.asksRam = asksRam(s, out.row, bytes, of.own);
   const phase = out.row?.phase_id, ram = a.freeBytes(s.ram); // (GB as it is sold, which are GiB)
   if (out.takesRam && ram != null && out.row.total_bytes != null && !r.holds(out.row, bytes) && !(cardOf(s) && r.refusal(world, out.row, a.heldOf(models, of.number), cardOf(s), of.own))) {
     out.ram = await import(`./ram.js${search}`);
@@ -407,11 +412,11 @@ async function calculate() {
   drawOthers(full);
   for (const { set, keys } of groups) set.hidden = (of.number >= 0 && !of.isTold) || keys.every((key) => boxes[key].hidden);
   wanted.hidden = of.isPipeline;
-  ramField.hidden = !out.takesRam;
+  ramField.hidden = !out.asksRam;
   form.hidden = false;
   history.replaceState(null, "", `?${addressOf(state)}`);
   show(row, of);
-  const none = freeFault(state) || (out.takesRam && ramFault(state)) || (pasted.value.trim() && "The config.json that was pasted is asked about in a terminal: the command stands below the questions.");
+  const none = freeFault(state) || (out.asksRam && ramFault(state)) || (pasted.value.trim() && "The config.json that was pasted is asked about in a terminal: the command stands below the questions.");
   if (none) return say({ ...out, row: null, wanted: null }, `No answer. ${none}`);
   if (of.number < 0) {
     const near = await asking.near(models, state.model);

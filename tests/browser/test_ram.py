@@ -63,7 +63,9 @@ def test_the_calculator_says_what_the_terminal_says(browser, capsys):
     ("asked", "is_asked"),
     [
         (SMALL, True),
-        (f"{ALPHA}&gpu=rtx-3060-12gb&dtype_id=bf16", False),
+        (f"{ALPHA}&gpu=rtx-3060-12gb&dtype_id=bf16", True),  # how it still does is in a format of llama.cpp
+        (f"{ALPHA}&gpu=a100-sxm-80gb&dtype_id=bf16", False),  # it fits
+        (f"{ALPHA}&gpu=rtx-3060-12gb&dtype_id=bf16&engine_id=vllm", False),
         (f"{SMALL}&gpu_count=2", False),
         (f"{SMALL}&with=rtx-4090", False),
         (f"{SMALL}&ask=context", False),
