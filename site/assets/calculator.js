@@ -222,8 +222,8 @@ const ramFault = (s) => (s.ram !== "" && a.freeBytes(s.ram) === null ? `“${s.r
 const takesRam = (s, row, bytes) => isBeside(s, row, bytes) && row.engine_id === "llama.cpp";
 const isBeside = (s, row, bytes) => s.ask === ASKS[0][0] && bytes != null && !s.with && row?.phase_id === "inference" && row.gpu_count === 1 && !(cardOf(s) && a.isComputer(cardOf(s)));
 // It is asked for besides where the format that pages open with does not fit and no other program was chosen: how it still does is in one of those.
-const SHARED = "gguf-q4_k_m";
-const asksRam = (s, row, bytes, own) => takesRam(s, row, bytes) || (isBeside(s, row, bytes) && !s.program && !s.engine_id && row.total_bytes != null && !r.holds(row, bytes) && r.ask(own, { model_id: s.model, phase_id: "inference", dtype_id: SHARED })?.total_bytes != null);
+const USUAL_PACKED = "gguf-q4_k_m";
+const asksRam = (s, row, bytes, own) => takesRam(s, row, bytes) || (isBeside(s, row, bytes) && !s.program && !s.engine_id && row.total_bytes != null && !r.holds(row, bytes) && r.ask(own, { model_id: s.model, phase_id: "inference", dtype_id: USUAL_PACKED })?.total_bytes != null);
 // (more than a card gives is not free of it)
 const bytesOf = (s) => (s.free !== "" && !freeFault(s) ? Math.min(Math.floor(+s.free * 2 ** 30), cardOf(s)?.bytes ?? Infinity) : cardOf(s) ? r.under(s.system, cardOf(s)) : null);
 const named = (s, n = 1) => a.many(n, cardOf(s), cardOf(s)?.short ?? "the card");
