@@ -187,12 +187,7 @@ def add(commands: Any) -> None:
         metavar="R",
         help="largest rank of them, which every slot is set aside for: 8, 16, 32, 64 … (default: 16, its own)",
     )
-    fits.add_argument(
-        "--no-mmproj",
-        dest="text_only",
-        action="store_true",
-        help="leave out what llama.cpp sees with (its second file): text alone",
-    )
+    _add_text_only(fits)
     fits.add_argument(
         "--log",
         type=Path,
@@ -236,12 +231,7 @@ def add(commands: Any) -> None:
     what.add_argument("--users", type=_count("--users", _MOST_USERS), metavar="N", help="at the same time (default: 1)")
     what.add_argument("--format", type=_name, metavar="F", help="in this format alone, for example Q4_K_M")
     what.add_argument("--kv", type=_name, metavar="F", help="format of the cache, for example q8_0")
-    what.add_argument(
-        "--no-mmproj",
-        dest="text_only",
-        action="store_true",
-        help="leave out what llama.cpp sees with (its second file): text alone",
-    )
+    _add_text_only(what)
     what.add_argument(
         "--limit", type=_count("--limit", 10_000), default=15, metavar="N", help="rows to show (default: 15)"
     )
@@ -272,12 +262,7 @@ def add(commands: Any) -> None:
         "--days", type=_positive, default=1.0, metavar="N", help="with --train-on: the time that there is (default: 1)"
     )
     plan.add_argument("--price", type=_positive, metavar="P", help="with --train-on: what an hour of a card costs")
-    plan.add_argument(
-        "--no-mmproj",
-        dest="text_only",
-        action="store_true",
-        help="leave out what llama.cpp sees with (its second file): text alone",
-    )
+    _add_text_only(plan)
     plan.add_argument("--limit", type=_count("--limit", 100), default=5, metavar="N", help="ways to show (default: 5)")
     _add_output(plan)
 
@@ -547,6 +532,15 @@ def _dropout(text: str) -> float:
     if not 0 <= number < 1:
         raise argparse.ArgumentTypeError(f"{text[:40]!r} is no number from 0 to below 1")
     return number
+
+
+def _add_text_only(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--no-mmproj",
+        dest="text_only",
+        action="store_true",
+        help="leave out what llama.cpp sees with (its second file): text alone",
+    )
 
 
 def _positive(text: str) -> float:

@@ -61,7 +61,7 @@ def chosen(answer: dict[str, Any]) -> str:
     ]
     told = ", ".join(filter(None, parts))
     if use.get("program"):
-        return f"Its choices, where nobody said otherwise: {told}."
+        return f"Its choices, or ours where it makes none, where nobody said otherwise: {told}."
     if use.get("checkpointing") or use.get("optimizer_id"):
         return f"No trainer was named, so what of these nobody said is our choice: {told}."
     return f"No trainer was named, so these choices are ours: {told}. Without recomputing it takes more; --program counts with a trainer's own choices."
