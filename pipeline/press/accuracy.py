@@ -355,20 +355,32 @@ LEFT JOIN peak USING (measured_id)
 # A peak on the card is what was measured, and the context of the process where the allocator was asked. What the driver shows
 # after a cache has grown token by token to twice its prompt and more is no peak of anything: blocks that grow do not fit the holes of those before, and the
 # allocator gives whole free segments back when memory runs out (PyTorch, CUDACachingAllocator.cpp, release_cached_blocks).
+# Whatever was held at some moment can show a false "fits". That we refused needlessly is shown by a whole run alone: not by what lies there
+# between two steps, at a first step or once a model is loaded, and not by live tensors where the same run has what the allocator or the
+# driver held of them.
+_MOMENTS_OF_A_RUN = ("resident", "resident_fused", "allocated_first", "loaded_total")
+_RUN = (
+    "group_id", "model_id", "phase", "weights_dtype", "optimizer", "micro_batch", "seq_len", "grad_accum", "act_ckpt",
+    "lora", "parallelism", "framework", "gpu", "kv_dtype", "trainable_params",
+)  # fmt: skip
 _ACCURACY = f"""
 INSERT INTO accuracy BY NAME
 WITH peak AS (
-    SELECT measured_id, needed(total_bytes, error_band) AS claimed,
+    SELECT measured_id, total_bytes, needed(total_bytes, error_band) AS claimed,
         value_bytes + CASE WHEN metric <> 'nvidia_smi_total' THEN k.process_context_bytes
-            WHEN compared_with = 'total_on_hopper' THEN -{_BEYOND} ELSE 0 END AS needed
+            WHEN compared_with = 'total_on_hopper' THEN -{_BEYOND} ELSE 0 END AS needed,
+        compared_with NOT IN {_MOMENTS_OF_A_RUN} AND (metric <> 'peak_allocated' OR bool_and(metric = 'peak_allocated')
+            OVER (PARTITION BY {", ".join(f"measured.{name}" for name in _RUN)})) AS is_whole
     FROM prediction JOIN measured USING (measured_id) CROSS JOIN constants AS k
     WHERE error IS NOT NULL AND gpu_count = 1 AND metric IN ('peak_allocated', 'peak_reserved', 'nvidia_smi_total')
         AND NOT starts_with(compared_with, 'allocated_on_') AND NOT (metric = 'nvidia_smi_total' AND coalesce(generated_tokens, 0) > context_tokens)
 ),
 judged AS (
-    SELECT measured_id, count(*) AS verdicts,
+    SELECT measured_id, count(*) AS verdicts, count(*) FILTER (is_whole) AS whole_verdicts,
         count(*) FILTER (claimed <= capacity_bytes AND needed > capacity_bytes) AS wrong_fits,
-        count(*) FILTER (claimed > capacity_bytes AND needed <= capacity_bytes) AS needless_refusals
+        count(*) FILTER (is_whole AND total_bytes > capacity_bytes AND needed <= capacity_bytes) AS needless_refusals,
+        count(*) FILTER (is_whole AND total_bytes <= capacity_bytes AND claimed > capacity_bytes AND needed <= capacity_bytes)
+            AS needless_doubts
     FROM peak CROSS JOIN gpu GROUP BY measured_id
 )
 SELECT
@@ -377,7 +389,8 @@ SELECT
     count(*) AS measured_count, count(error) AS row_count,
     median(abs(error)) AS median_error, quantile_cont(abs(error), 0.95) AS p95_error,
     min(error) AS worst_under, max(error) AS worst_over,
-    sum(verdicts) AS verdict_count, sum(wrong_fits) AS wrong_fits_count, sum(needless_refusals) AS needless_refusal_count
+    sum(verdicts) AS verdict_count, sum(wrong_fits) AS wrong_fits_count, sum(whole_verdicts) AS whole_verdict_count,
+    sum(needless_refusals) AS needless_refusal_count, sum(needless_doubts) AS needless_doubt_count
 FROM prediction AS p JOIN measured USING (measured_id) LEFT JOIN judged USING (measured_id)
 GROUP BY ALL
 """
@@ -385,19 +398,21 @@ GROUP BY ALL
 
 def shown(connection: duckdb.DuckDBPyConnection) -> str:
     """The accuracy table for people, and how many measurements are not compared, by reason."""
-    lines = [
-        f"{'metric':18}{'phase':15}{'engine':18}{'set':6}{'rows':>9}{'median':>9}{'p95':>9}{'under':>9}{'over':>9}"
-    ]
-    for row in connection.execute("FROM accuracy ORDER BY metric, phase_id, engine_id, strict_set").fetchall():
-        figures = "".join("        –" if x is None else f"{100 * x:8.2f}%" for x in row[6:10])
-        verdicts = (
-            "".join(f"{100 * n / row[10]:{width}.2f}%" for n, width in zip(row[11:], (11, 8), strict=True))
-            if row[10]
-            else ""
-        )
-        lines.append(f"{row[0]:18}{row[1]:15}{row[2]:18}{row[3]:6}{f'{row[5]}/{row[4]}':>9}{figures}{verdicts}")
+    heads = ("rows", "median", "p95", "under", "over", "wrong fits", "wrong no", "doubted")
+    lines = [f"{'metric':18}{'phase':15}{'engine':18}{'set':6}" + "".join(f"{head:>11}" for head in heads)]
+    for row in _rows(connection, "FROM accuracy ORDER BY metric, phase_id, engine_id, strict_set"):
+        shares = [row[name] for name in ("median_error", "p95_error", "worst_under", "worst_over")]
+        shares.append(_share(row["wrong_fits_count"], row["verdict_count"]))
+        shares += [_share(row[f"needless_{kind}_count"], row["whole_verdict_count"]) for kind in ("refusal", "doubt")]
+        named = f"{row['metric']:18}{row['phase_id']:15}{row['engine_id']:18}{row['strict_set']:6}"
+        counted = f"{row['row_count']}/{row['measured_count']}"
+        lines.append(f"{named}{counted:>11}" + "".join(f"{'–' if x is None else f'{100 * x:.2f}%':>11}" for x in shares))
     measured, compared = connection.execute("SELECT count(*), count(error) FROM prediction").fetchall()[0]
     lines.append(f"\n{compared} of {measured} measurements are compared. Not compared: {measured - compared}")
     reasons = "SELECT count(*) AS rows, reason FROM prediction WHERE reason IS NOT NULL GROUP BY reason ORDER BY rows DESC, reason"
     lines += [f"{count:5}  {reason}" for count, reason in connection.execute(reasons).fetchall()]
     return "\n".join(lines)
+
+
+def _share(some: int | None, whole: int | None) -> float | None:
+    return some / whole if whole else None

@@ -85,6 +85,15 @@ def in_words(rows: list[dict], names: dict[str, str], metrics: set[str]) -> list
     return said
 
 
+def verdicts(rows: list[dict]) -> dict[str, int]:
+    """How many verdicts the measurements judge, and how many of them were wrong, by kind; empty where a release does not say."""
+    names = (
+        "verdict_count", "wrong_fits_count", "whole_verdict_count", "needless_refusal_count", "needless_doubt_count",
+    )  # fmt: skip
+    summed = {name: sum(int(row.get(name) or 0) for row in rows) for name in names}
+    return summed if summed["whole_verdict_count"] else {}
+
+
 def _scenario(p: dict) -> str:
     parts = []
     if p["context_tokens"]:

@@ -146,6 +146,7 @@ class Prose:
             compared=found,
             plots=errors.scatters(found),
             said=errors.in_words(found, self.pages.phases, {r["metric"] for r in rows if r.get("verdict_count")}),
+            verdicts=errors.verdicts(rows),
             phases=self.pages.phases,
             reasons=errors.reasons(self.book),
             reported=(told := errors.reported(self.book, self.pages.paths, self.pages.phases)),
