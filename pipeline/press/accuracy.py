@@ -406,7 +406,9 @@ def shown(connection: duckdb.DuckDBPyConnection) -> str:
         shares += [_share(row[f"needless_{kind}_count"], row["whole_verdict_count"]) for kind in ("refusal", "doubt")]
         named = f"{row['metric']:18}{row['phase_id']:15}{row['engine_id']:18}{row['strict_set']:6}"
         counted = f"{row['row_count']}/{row['measured_count']}"
-        lines.append(f"{named}{counted:>11}" + "".join(f"{'–' if x is None else f'{100 * x:.2f}%':>11}" for x in shares))
+        lines.append(
+            f"{named}{counted:>11}" + "".join(f"{'–' if x is None else f'{100 * x:.2f}%':>11}" for x in shares)
+        )
     measured, compared = connection.execute("SELECT count(*), count(error) FROM prediction").fetchall()[0]
     lines.append(f"\n{compared} of {measured} measurements are compared. Not compared: {measured - compared}")
     reasons = "SELECT count(*) AS rows, reason FROM prediction WHERE reason IS NOT NULL GROUP BY reason ORDER BY rows DESC, reason"
