@@ -91,6 +91,23 @@ def test_a_longer_or_larger_step_never_needs_less(footprints):
         assert run == sorted(run), asked[0]
 
 
+@pytest.mark.parametrize("phase_id", ["lora", "qlora"])
+def test_what_adapters_need_with_their_margin_never_falls_along_the_context(footprints, phase_id):
+    """The margin for logits that may be lost goes away as the context grows, more slowly than the total grows; beyond it is a share alone."""
+    models = ["Qwen/Qwen3-0.6B", "Qwen/Qwen3-8B", "google/gemma-3-1b-it", "meta-llama/Llama-2-7b-hf"]
+    contexts = range(256, 20_000, 192)
+    asked = {"phase_id": phase_id, "checkpointing": "full", "loss": "full", "max_context_tokens": 32_768}
+    rows = footprints(
+        [asked | {"model_id": model, "context_tokens": tokens} for model in models for tokens in contexts]
+    )
+    for place, model in enumerate(models):
+        run = rows[place * len(contexts) : (place + 1) * len(contexts)]
+        needs = [round(row["total_bytes"] * (1 + row["error_band"])) for row in run]
+        assert needs == sorted(needs), model
+        shares = [row["error_band"] for row in run]
+        assert max(shares) > 0.11 and shares[-1] == pytest.approx(0.1), (model, max(shares), shares[-1])
+
+
 @pytest.mark.full
 def test_what_is_not_answered_has_a_reason(limits_on):
     for gpu_id, model_id, reason in (
