@@ -16,6 +16,7 @@ from tests.fake_hub.models import config, plain
 from tests.fake_hub.patience import HASTY, QUICK
 
 TODAY = datetime.date.today().isoformat()
+LARGEST_PAGE = 64 * 2**20  # bytes: a thousand models with all names of their files
 TAGS = [f"tag-{i:02}" for i in range(24)]
 
 
@@ -121,8 +122,21 @@ def test_lists_that_fail_in_a_row_end_the_lists_and_what_was_listed_is_read(case
     assert case.crawl(trending_share=0).written == 48
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("how", ["too slow", "too large", "504"])
+def padded(case, size):
+    """A page of all models that is so many bytes long."""
+    return json.dumps(case.hub.models).encode().ljust(size)
+
+
+def test_a_page_as_large_as_pages_may_be_is_read(case):
+    case.add("org/a")
+    case.hub.faults.append(
+        lambda handler: "/api/models?" in handler.path and not handler.reply(200, padded(case, LARGEST_PAGE))
+    )
+    assert (case.crawl(trending_share=0, model_count=1).written, case.requests("/api/models?")) == (1, 1)
+
+
+@pytest.mark.some(2)
+@pytest.mark.parametrize("how", ["504", "too large", "too slow"])
 def test_a_list_whose_pages_are_too_heavy_is_read_in_smaller_ones(case, how):
     case.add(*(f"org/m{i:03}" for i in range(150)))
 
@@ -131,12 +145,21 @@ def test_a_list_whose_pages_are_too_heavy_is_read_in_smaller_ones(case, how):
             return False
         if how == "too slow":
             handler.server.stopping.wait(2)
-        handler.reply(504) if how == "504" else handler.reply(200, b"[" + b" " * 70_000_000 + b"]")
+        handler.reply(504) if how == "504" else handler.reply(200, padded(case, LARGEST_PAGE + 1))
         return True
 
     case.hub.faults.append(heavy)
     done = case.crawl(trending_share=0, patience=HASTY if how == "too slow" else QUICK)
     assert (done.written, done.is_partial) == (150, False)
+
+
+def test_a_tag_without_a_share_has_no_list_and_one_with_the_smallest_has(case):
+    case.list("crawl", "pipeline_tag,share", "tag-00,0.5", "tag-01,0.5", "tag-02,0")
+    for tag in TAGS[:3]:
+        case.add(f"{tag}/a", f"{tag}/b", pipeline_tag=tag)
+    case.crawl(trending_share=0, model_count=2)
+    assert set(case.records()) == {"tag-00/a", "tag-01/a"}
+    assert lists(case, "tag-02") == []
 
 
 def test_one_list_that_fails_costs_that_list(case):

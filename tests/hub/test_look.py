@@ -90,7 +90,6 @@ DRIFTS = {
 }
 
 
-@pytest.mark.some(3)
 @pytest.mark.parametrize("what", DRIFTS)
 def test_a_hub_that_behaves_otherwise_is_told_in_a_line(hub, monkeypatch, what):
     hub.monkeypatch = monkeypatch
@@ -101,6 +100,24 @@ def test_a_hub_that_behaves_otherwise_is_told_in_a_line(hub, monkeypatch, what):
     assert found.differs and any(what.partition(": status 504")[0] in line for line in differing), "\n".join(
         found.lines()
     )
+
+
+def in_the_cache(path):
+    return f"/api/resolve-cache/models{path.replace('/resolve', '')}"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        lambda handler: handler.send_file(config()),
+        lambda handler: handler.reply(302, Location=in_the_cache(handler.path)),
+        lambda handler: handler.reply(307, Location="/elsewhere/config.json"),
+    ],
+    ids=["at once", "by another status", "elsewhere"],
+)
+def test_a_small_file_that_is_not_a_hop_to_the_cache_away_is_told(hub, reply):
+    fault("/org/single/resolve/", reply)(hub)
+    assert "  differs     a small file is a relative 307 away" in "\n".join(seen(hub).lines())
 
 
 def test_a_hub_that_fails_some_of_it_is_looked_at_for_the_rest(hub):

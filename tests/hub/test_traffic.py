@@ -96,6 +96,25 @@ def test_how_long_requests_wait_for_windows_that_the_hub_states():
     assert traffic.seconds_until("elsewhere", 10**6) == 0.0
 
 
+def test_all_that_is_left_of_a_window_goes_at_once_and_the_next_one_whole(monkeypatch):
+    traffic, now = Traffic({"api": 500}), time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    traffic.learn("api", {"ratelimit": '"api";r=50;t=100', "ratelimit-policy": '"fixed window";"api";q=100;w=300'})
+    waits = []
+
+    def sleep(seconds):
+        nonlocal now
+        if seconds:
+            waits.append((traffic.asked["api"], seconds))
+            now += seconds
+
+    monkeypatch.setattr(traffic, "sleep", sleep)
+    for _ in range(131):
+        traffic.admit("api")
+    # a tenth of each window is for others; a second more than told, as the Hub tells whole ones
+    assert waits == [(40, 101), (130, 300)]
+
+
 def test_the_budget_is_never_passed():
     traffic = Traffic({"api": 1e9}, budget=50)
     spent = []
