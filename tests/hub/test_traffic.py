@@ -97,7 +97,7 @@ def test_how_long_requests_wait_for_windows_that_the_hub_states():
 
 
 def test_all_that_is_left_of_a_window_goes_at_once_and_the_next_one_whole(monkeypatch):
-    traffic, now = Traffic({"api": 500}), time.monotonic()
+    traffic, now = Traffic({"api": 500}), 1000.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
     traffic.learn("api", {"ratelimit": '"api";r=50;t=100', "ratelimit-policy": '"fixed window";"api";q=100;w=300'})
     waits = []
