@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -45,6 +46,15 @@ def sharded(case, model_id: str, **more) -> None:
         case.hub.files[model_id, name] = safetensors(dict(part))
 
 
+def together(case, model_id: str) -> dict[str, Any]:
+    """The headers of all shards of a model, by file."""
+    return {
+        name: json.loads(body[8 : 8 + int.from_bytes(body[:8], "little")])
+        for (owner, name), body in case.hub.files.items()
+        if owner == model_id and name in SHARDS
+    }
+
+
 def single(case, model_id: str, body: bytes | None = None, **more) -> None:
     case.hub.models.append(plain(model_id, **more))
     case.hub.files[model_id, "config.json"] = config()
@@ -69,12 +79,9 @@ def test_a_single_file_costs_one_request_and_shards_one_together_or_one_each(cas
     single(case, "org/single")
     sharded(case, "org/one-request")
     sharded(case, "org/by-shard")
-    headers = {
-        name: json.loads(body[8 : 8 + int.from_bytes(body[:8], "little")])
-        for (_, name), body in case.hub.files.items()
-        if name in SHARDS
-    }
-    case.hub.sharded["org/one-request"] = json.dumps({"headers": headers, "index": {}}).encode()
+    case.hub.sharded["org/one-request"] = json.dumps(
+        {"headers": together(case, "org/one-request"), "index": {}}
+    ).encode()
     case.crawl(**ASKED)
     counts = {name: case.hub.asked(f"org/{name}") for name in ("single", "one-request", "by-shard")}
     # each has one more for its config

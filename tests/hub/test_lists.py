@@ -99,8 +99,10 @@ def test_a_list_that_has_all_that_is_wanted_need_not_go_on(case):
 def test_the_third_list_that_fails_in_a_row_is_the_last_that_is_asked_for(case):
     by_tags(case)
     case.hub.faults.append(lambda handler: len(lists(case)) > 1 and not handler.reply(502, b""))
-    case.crawl(trending_share=0, threads=1)
+    done = case.crawl(trending_share=0, threads=1)
     assert len(lists(case)) == 1 + 3 * 3  # at three tries each
+    assert [problem.partition(" by ")[0] for problem in done.problems[:-1]] == [f"list {tag}" for tag in TAGS[1:4]]
+    assert done.problems[-1] == "20 more lists were not read for that"
 
 
 def test_lists_that_fail_in_a_row_end_the_lists_and_what_was_listed_is_read(case):
@@ -128,6 +130,31 @@ def test_a_page_as_large_as_pages_may_be_is_read(case):
     page = json.dumps(case.hub.models).encode().ljust(LARGEST_PAGE)
     case.hub.faults.append(lambda handler: "/api/models?" in handler.path and not handler.reply(200, page))
     assert (case.crawl(trending_share=0, model_count=1).written, case.requests("/api/models?")) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("page", "why"),
+    [
+        (b"[" + b"[" * 59 + b"]" * 59 + b"]", ""),
+        (b"[" + b"[" * 60 + b"]" * 60 + b"]", "unreadable: nested deeper than 60"),
+        (b"[" + b"," * (3 * 10**6 - 1), "unreadable: not JSON"),
+        (b"[" + b"," * (3 * 10**6), "unreadable: more than 3,000,000 values"),
+    ],
+    ids=["deep", "deeper", "long", "longer"],
+)
+def test_a_page_that_is_deeper_or_longer_than_any_costs_itself_and_the_next_one_is_read(case, page, why):
+    case.add("org/a")
+
+    def fault(handler):
+        if "/api/models?" not in handler.path or "cursor" in handler.path:
+            return False
+        handler.reply(200, page, Link=f'<{case.hub.url}{handler.path}&cursor=0>; rel="next"')
+        return True
+
+    case.hub.faults.append(fault)
+    done = case.crawl(trending_share=0)
+    assert done.written == 1
+    assert why in "".join(done.problems) and done.is_partial == bool(why)
 
 
 @pytest.mark.some(2)

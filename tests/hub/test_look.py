@@ -12,7 +12,7 @@ from pipeline.hub.look import look_at_hub
 from pipeline.hub.seen import DIFFERS, NOT_SEEN
 from pipeline.hub.transport import Patience
 from tests.fake_hub.models import config, gguf, plain, row
-from tests.hub.test_crawl_headers import SHARDS, llama, safetensors, sharded, single
+from tests.hub.test_crawl_headers import llama, safetensors, sharded, single, together
 
 
 @pytest.fixture
@@ -21,12 +21,7 @@ def hub(case):
     case.list("limit", "token,api_requests,file_requests,window_seconds", "none,1000000,1000000,300", "free,1,1,300")
     single(case, "org/single")
     sharded(case, "org/sharded")
-    headers = {
-        name: json.loads(body[8 : 8 + int.from_bytes(body[:8], "little")])
-        for (_, name), body in case.hub.files.items()
-        if name in SHARDS
-    }
-    case.hub.sharded["org/sharded"] = json.dumps({"headers": headers}).encode()
+    case.hub.sharded["org/sharded"] = json.dumps({"headers": together(case, "org/sharded")}).encode()
     case.hub.models.append(row("org/gguf", files=("a-Q4_K_M.gguf",)))
     case.hub.files["org/gguf", "a-Q4_K_M.gguf"] = gguf({"a": ([256, 2], 12)})
     case.add("org/gated", gated="manual")
