@@ -90,6 +90,17 @@ def test_a_list_of_small_pages_is_followed_for_ten_pages_beyond_the_fewest_rows_
     assert f"more than {pages} pages" in done.problems[0]
 
 
+def test_a_list_goes_on_over_a_page_that_brings_nothing_new_again_and_again(case):
+    """A listing that changes while it is read gives some models twice."""
+    linked(
+        case,
+        lambda handler, number: f"{handler.server.hub.url}/api/models?c={number}",
+        lambda number: [plain(f"org/m{number // 2}", files=())],
+    )
+    done = case.crawl(trending_share=0, model_count=9)
+    assert (done.written, done.problems) == (5, [])
+
+
 def test_a_list_that_has_all_that_is_wanted_need_not_go_on(case):
     case.add(*(f"org/m{i}" for i in range(5)))
     linked(case, lambda handler, number: "http://127.0.0.2:9/api/models?cursor=2")
