@@ -323,6 +323,7 @@ def test_a_summary_has_tensors_of_any_shape_that_files_have(shape):
         {"tensors": [["a", "F32", [1] * 17, 1, ""]]},
         {"file": ""},
         {"file_count": 0},
+        {"file_count": 10_001},
         {"tensors": []},
         {"tensors": [["a", "F32", [1], 1]]},
         {"tensors": [["a", "F32", [-1], 1, ""]]},
