@@ -148,6 +148,37 @@ def test_between_tries_it_waits_and_not_after_the_last(tries):
     assert len(waits) == tries - 1
 
 
+@pytest.mark.parametrize(
+    ("rate", "seconds", "is_read"),
+    [(10, 20, True), (10, 21, False), (999, 21, False), (1000, 120, True), (1000, 121, False), (50_000, 121, False)],
+)
+def test_an_answer_may_take_as_long_as_a_silent_one_then_has_to_come_at_a_rate_and_to_end(
+    monkeypatch, rate, seconds, is_read
+):
+    """So many bytes a second, of an answer of so many seconds."""
+    now = 1000.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+
+    class Dripping(httpx2.SyncByteStream):
+        def __iter__(self):
+            nonlocal now
+            for _ in range(seconds):
+                now += 1
+                yield b" " * rate
+
+    class Slow(httpx2.BaseTransport):
+        def handle_request(self, request):
+            return httpx2.Response(200, stream=Dripping())
+
+    transport = Transport(Slow(), Traffic({}), Patience(tries=1, read=20, whole=120), "hub")
+    request = httpx2.Request("GET", "https://hub/a/resolve/main/b")
+    if is_read:
+        assert len(transport.handle_request(request).content) == rate * seconds
+    else:
+        with pytest.raises(Unavailable, match="the answer does not end"):
+            transport.handle_request(request)
+
+
 def test_a_crawl_tells_the_minutes_that_are_left_at_the_limit():
     traffic = Traffic({"file": 500})
     traffic.asked["file"] = 120
