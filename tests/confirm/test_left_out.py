@@ -167,6 +167,12 @@ def test_experts_go_by_their_own_names_and_routers_stay():
     assert (kept["expert"], kept["attention"]) == ({"bf16": LAYERS}, {"fp8": LAYERS})
 
 
+@pytest.mark.parametrize("layer", [0, 2, 3, LAYERS - 1])
+def test_a_list_may_name_any_one_layer(layer):
+    found = held({**FP8, "modules_to_not_convert": [f"model.layers.{layer}.self_attn.o_proj"]})
+    assert found["attention_o"] == {"bf16": 1, "fp8": LAYERS - 1}
+
+
 def test_the_total_says_which_of_those_that_a_config_allows_are_quantised():
     """Lists are shortened when they are copied: this one names the attention of one layer, the total shows none at all."""
     anatomy = read_config(LLAMA)
