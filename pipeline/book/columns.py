@@ -16,7 +16,7 @@ from pipeline import ROOT
 from pipeline.base.failures import Failure
 
 PATH = ROOT / "tables" / "schema" / "column.csv"
-TYPES = ("string", "integer", "number", "boolean", "date")
+TYPES = ("string", "integer", "number", "boolean")
 _FIELDS = ["name", "tables", "type", "least", "unit", "meaning"]
 _EVERYWHERE = ""
 

@@ -96,7 +96,7 @@ def formats_of(row: Mapping[str, str], held: Mapping[str, str], stored_format: s
     if row["held"] and not kept:
         return []
     formats = [f for f in row["formats"].split() if not row["held"] or f in kept or "gguf" in kept]
-    native = GGUF_OF.get(stored_format or "")
+    native = GGUF_OF.get(stored_format)
     # what is published in these few bits is not packed again
     return [native] if native and formats[0].startswith("gguf-") else formats
 

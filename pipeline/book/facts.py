@@ -12,7 +12,6 @@ into Int128, which Parquet readers refuse.
 from __future__ import annotations
 
 import csv
-import datetime
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -30,7 +29,6 @@ POLARS_TYPES = {
     "integer": pl.Int64,
     "number": pl.Float64,
     "boolean": pl.Boolean,
-    "date": pl.Date,
 }
 SOURCE_COLUMNS = ("source", "memory_reported_source")  # hold ids of source.csv, several joined by ';'
 _LARGEST_INTEGER = 2**63 - 1
@@ -187,12 +185,6 @@ def _number(cell: str) -> float:
     return value
 
 
-def _date(cell: str) -> datetime.date:
-    if len(cell) != 10:
-        raise ValueError
-    return datetime.date.fromisoformat(cell)
-
-
 def _text(cell: str) -> str:
     if cell != cell.strip() or _CONTROL.search(cell):
         raise ValueError
@@ -203,7 +195,6 @@ _PARSERS: dict[str, tuple[Callable[[str], Any], str]] = {
     "integer": (_integer, "is not a whole number of 64 bits"),
     "number": (_number, "is not a number"),
     "boolean": ({"true": True, "false": False}.__getitem__, "is neither true nor false"),
-    "date": (_date, "is not a date (year-month-day)"),
     "string": (_text, "has blanks at an end, a line break or a control character"),
 }
 

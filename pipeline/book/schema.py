@@ -20,7 +20,7 @@ from pipeline.book.components import COMPONENTS
 
 __all__ = ["COLUMNS", "DUCKDB_TYPES", "FACTS", "MACROS", "PUBLISHED", "SNAPSHOT", "Column", "SchemaError", "Table"]
 
-DUCKDB_TYPES = {"string": "VARCHAR", "integer": "BIGINT", "number": "DOUBLE", "boolean": "BOOLEAN", "date": "DATE"}
+DUCKDB_TYPES = {"string": "VARCHAR", "integer": "BIGINT", "number": "DOUBLE", "boolean": "BOOLEAN"}
 
 # begins the reason of a `rejected` row whose model the Hub has under another name; its new id follows
 NOW_NAMED = "now named "

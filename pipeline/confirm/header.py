@@ -165,13 +165,13 @@ def _held(matrix: Matrix, part: str | None, is_predicting: bool, is_recurrent: b
         what = replace(what, component="mtp", tensor_class="mtp", beside=PREDICTING)
     if what.beside is None and matrix.shape is not None and matrix.storage in _INTEGERS:
         what = replace(what, beside=INTEGERS)
-    layers = len(row.layers) or 1
+    layers = len(row.layers)
     return Held(
         what,
         matrix.storage,
         matrix.shape,
         row.count,
-        layers if row.count % layers == 0 else row.count,
+        layers if layers and row.count % layers == 0 else row.count,
         bool(row.layers),
         row.element_count,
         row.bytes,

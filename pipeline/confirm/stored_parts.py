@@ -248,8 +248,8 @@ def _check_names(named: Recipe, anatomy: Anatomy) -> None:
             if kind in seen:
                 continue  # a list names one layer after the other: the first shows what all are
             number = re.search(r"\.(\d+)(?=[.*]|$)", pattern)
-            layer = int(number[1][:5]) if number else 0
-            here = names if layer <= 2 else {name for t in matrices for name in names_of(t, layer, places)}
+            layer = int(number[1][:5]) if number else None
+            here = {name for t in matrices for name in names_of(t, layer, places)} if layer and layer > 2 else names
             if not _NO_MATRIX.search(pattern) and not any(map(rule.matcher(pattern), here)):
                 reason = f"its quantisation names modules that are not described: {pattern[:60]}"
                 raise Undecided(reason, named.default or rule.dtype_id)

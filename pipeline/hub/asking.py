@@ -198,10 +198,9 @@ class Asker:
 
 def _is_heavy(problem: HubError | None) -> bool:
     """Whether a page may have failed for its size alone."""
-    took_long = isinstance(problem, Unavailable) and not isinstance(problem, Silent)
-    return isinstance(problem, BodyTooLarge) or (
-        took_long and any(word in str(problem) for word in ("Timeout", "status 504"))
-    )
+    if isinstance(problem, Silent):  # nothing else is answered either
+        return False
+    return isinstance(problem, BodyTooLarge) or any(word in str(problem) for word in ("Timeout", "status 504"))
 
 
 def _to_json(row: Row) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from pipeline.hub.client import is_sha
-from pipeline.hub.record import LARGEST_TOTAL, is_model_id, read_record, shown
+from pipeline.hub.record import is_model_id, read_record, shown
 
 SOURCE = "huggingface-hub"
 # What a listing may be asked. The Hub answers a field that its lists do not know with 400 and no rows: `usedStorage`, `baseModels` and
@@ -138,9 +138,9 @@ def _totals(item: Mapping[str, Any]) -> dict[str, Any]:
 
 def kind_of(counts: Any) -> str:
     """Whether a total of safetensors counts weights, or stored elements that hold several weights each."""
-    if isinstance(counts, Mapping) and all(isinstance(n, int) and 0 <= n <= LARGEST_TOTAL for n in counts.values()):
+    if isinstance(counts, Mapping) and all(isinstance(n, int) for n in counts.values()):
         packed = sum(n for dtype, n in counts.items() if dtype in _PACKED)
-        if packed > 0.01 * sum(counts.values()):
+        if 100 * packed > sum(counts.values()):
             return "exact_packed_elements"
     return "exact_safetensors"
 

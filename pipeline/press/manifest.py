@@ -24,7 +24,7 @@ from pipeline.press.compatibility import DERIVED
 
 FILE = "manifest.json"
 _THREADS = 4  # hashing gives the interpreter free
-_FRICTIONLESS = {"string": "string", "integer": "integer", "number": "number", "boolean": "boolean", "date": "date"}
+_FRICTIONLESS = {"string": "string", "integer": "integer", "number": "number", "boolean": "boolean"}
 
 
 def write(tables: Path, snapshot: Snapshot, row_counts: Mapping[str, int], fingerprint: str) -> None:

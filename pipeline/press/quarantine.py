@@ -80,5 +80,4 @@ _IS_OF: dict[str, Callable[[Any], bool]] = {
     "integer": lambda value: type(value) is int and abs(value) <= _LARGEST,
     "number": lambda value: type(value) in (int, float) and math.isfinite(value),
     "boolean": lambda value: type(value) is bool,
-    "date": lambda value: hasattr(value, "isoformat"),
 }

@@ -114,6 +114,14 @@ def test_a_promised_macro_that_no_file_makes_is_an_error(tmp_path):
         promise.macros(tmp_path / "macro.csv")
 
 
+def test_a_promise_that_did_not_change_is_written_as_it_stands(tmp_path):
+    """So that the diff of a commit is what changed."""
+    written, file = promise.promised(), tmp_path / "promise.json"
+    is_released = written.pop("is_released")
+    assert promise.promise(written, file, is_released) == []
+    assert file.read_bytes() == promise.PROMISED.read_bytes()
+
+
 def test_a_promise_is_written_anew_only_where_it_is_kept(tmp_path):
     file = tmp_path / "promise.json"
     assert promise.promise(NOW, file) == [] and json.loads(file.read_text())["is_released"] is False

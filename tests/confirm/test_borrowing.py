@@ -376,6 +376,15 @@ def test_no_completion_changes_what_a_source_states_or_says_what_none_does():
         assert not any(value is None for config in found for value in config.values())
 
 
+@pytest.mark.parametrize(
+    ("model_type", "name"),
+    [("opt", "ffn_dim"), ("t5", "d_ff"), ("gemma3", "intermediate_size"), ("nobody_knows", "intermediate_size")],
+)
+def test_a_width_that_is_reported_is_what_the_class_calls_it(model_type, name):
+    record = replace(BARE, config={"model_type": model_type}, config_kind="partial", ffn_width_reported=96)
+    assert {"model_type": model_type, name: 96} in [config for config, _ in completions(record)]
+
+
 def test_of_two_lenders_the_one_that_is_known_better_is_named():
     """Whoever has a config of its own, then one that somebody lists, and last one that was assumed."""
     kinds = ("assumed", "sibling", "verbatim")

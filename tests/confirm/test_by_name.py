@@ -1,11 +1,13 @@
 """Repositories of which only the name says a format: what their total, their size and their maker say of it, and what stays unknown."""
 
 import csv
+from dataclasses import replace
 
 import pytest
 
-from pipeline.confirm.by_name import FILE
+from pipeline.confirm.by_name import FILE, family
 from pipeline.confirm.stored_parts import bytes_of
+from pipeline.hub.record import Record
 from pipeline.press.anatomise import _read
 from tests.once import bundled_snapshot
 
@@ -62,6 +64,17 @@ def test_where_nothing_says_how_much_is_packed_there_is_no_number(graded):
     assert found.stored_format == "nvfp4"
     found, _ = graded("RedHatAI/NVIDIA-Nemotron-3.5-Lightning-30B-A3B-FP8")  # 3 % between them: the larger
     assert "counted at the larger" in found.stored_note and found.stored_unknown_reason is None
+
+
+def test_files_of_other_programs_are_not_read_as_the_format_that_their_name_says():
+    record = Record("org/Some-8B-4bit")
+    assert family(record) == "int4"
+    for change in (
+        {"library": "MLX"},
+        {"library": "gguf"},
+        {"parameters_kind": "exact_gguf", "library": "transformers"},
+    ):
+        assert family(replace(record, **change)) is None, change
 
 
 def test_models_without_recurrent_layers_stay_as_their_format_packs_them(graded):

@@ -104,6 +104,13 @@ def test_experts_that_mlx_fuses_and_packs_are_matrices_of_each_expert():
     )
 
 
+def test_experts_that_all_layers_have_alike_are_so_many_a_layer_and_others_a_layer_each():
+    names = [f"model.layers.{layer}.mlp.experts.{expert}.up_proj.weight" for layer in (0, 1) for expert in range(4)]
+    for held, layers, each in ((names, 2, 4), (names[:-1], 7, 1)):
+        (experts,) = read_header(summarise("safetensors", "f", 1, [(name, "BF16", [8, 4]) for name in held])).tensors()
+        assert (experts.layer_count, experts.per_layer_count) == (layers, each)
+
+
 def test_fused_experts_in_mxfp4_are_matrices_of_each_expert():
     tensors = [
         ("model.layers.0.mlp.experts.gate_up_proj_blocks", "U8", [4, 192, 2, 16]),

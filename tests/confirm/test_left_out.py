@@ -1,5 +1,6 @@
 """What each quantiser's config takes and leaves out, on one small Llama of six layers and on a mixture of experts."""
 
+import re
 from collections import Counter
 
 import pytest
@@ -166,6 +167,12 @@ def test_experts_go_by_their_own_names_and_routers_stay():
     assert (kept["expert"], kept["attention"]) == ({"bf16": LAYERS}, {"fp8": LAYERS})
 
 
+@pytest.mark.parametrize("layer", [0, 2, 3, LAYERS - 1])
+def test_a_list_may_name_any_one_layer(layer):
+    found = held({**FP8, "modules_to_not_convert": [f"model.layers.{layer}.self_attn.o_proj"]})
+    assert found["attention_o"] == {"bf16": 1, "fp8": LAYERS - 1}
+
+
 def test_the_total_says_which_of_those_that_a_config_allows_are_quantised():
     """Lists are shortened when they are copied: this one names the attention of one layer, the total shows none at all."""
     anatomy = read_config(LLAMA)
@@ -194,12 +201,13 @@ FIRST_AND_LAST = [f"model.layers.{i}.mlp.{p}_proj" for i in (0, LAYERS - 1) for 
         (grouped(ignore=["re:(.+)+x"]), "which is not searched for"),
         (grouped(ignore=["re:.*.*.*.*x"]), "which is not searched for"),
         (grouped(ignore=["re:(.|m*)*x"]), "which is not searched for"),
+        ({**INT4, "dynamic": {"+:" + "x" * 99: {"bits": 3}}}, f"the rule '+:{'x' * 58}' packs weights"),
         ({"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION", "quantized_layers": {"x": {"quant_algo": "MXFP8"}}},
          "MXFP8"),
     ],
 )  # fmt: skip
 def test_what_is_not_understood_leaves_the_whole_undecided(quantization, words):
-    with pytest.raises(Undecided, match=words.replace("*", r"\*").replace("(", r"\(").replace(".", r"\.")):
+    with pytest.raises(Undecided, match=re.escape(words)):
         held(quantization)
 
 

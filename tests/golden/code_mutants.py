@@ -33,10 +33,7 @@ from typing import NamedTuple
 from tests.golden import anatomy, varied
 
 ROOT = Path(__file__).resolve().parents[2]
-COPIED, LINKED = (
-    ("pipeline", "tests"),
-    ("tables", "site", "mkdocs.yml", "pyproject.toml", "requirements.lock", "README.md"),
-)
+COPIED, NOT_NEEDED = ("pipeline", "tests"), ("build",)
 LEAST = 0.95
 EQUAL = Path(__file__).with_name("equal_code_mutants.csv")
 ANATOMY = "anatomy"
@@ -120,8 +117,9 @@ def mutated(source: str, mutant: Mutant) -> str | None:
 def copied(folder: Path) -> None:
     for name in COPIED:
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in LINKED:
-        (folder / name).symlink_to(ROOT / name)
+    for path in ROOT.iterdir():
+        if path.name not in (*COPIED, *NOT_NEEDED) and not path.name.startswith("."):
+            (folder / path.name).symlink_to(path)
 
 
 def passes(folder: Path, tests: str, most: float | None = None) -> bool:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import math
 import time
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.base.bounds import MOST_TENSOR_ROWS
+from pipeline.hub import headers
 from pipeline.hub.record import read_record
 from pipeline.hub.summary import MOST_ROWS, layer_numbers, problem_of, summarise
 from tests.fake_hub.models import LLAMA_COUNT, config, gguf, plain, raw_safetensors, row, safetensors
@@ -44,6 +46,15 @@ def sharded(case, model_id: str, **more) -> None:
         case.hub.files[model_id, name] = safetensors(dict(part))
 
 
+def together(case, model_id: str) -> dict[str, Any]:
+    """The headers of all shards of a model, by file."""
+    return {
+        name: json.loads(body[8 : 8 + int.from_bytes(body[:8], "little")])
+        for (owner, name), body in case.hub.files.items()
+        if owner == model_id and name in SHARDS
+    }
+
+
 def single(case, model_id: str, body: bytes | None = None, **more) -> None:
     case.hub.models.append(plain(model_id, **more))
     case.hub.files[model_id, "config.json"] = config()
@@ -68,12 +79,9 @@ def test_a_single_file_costs_one_request_and_shards_one_together_or_one_each(cas
     single(case, "org/single")
     sharded(case, "org/one-request")
     sharded(case, "org/by-shard")
-    headers = {
-        name: json.loads(body[8 : 8 + int.from_bytes(body[:8], "little")])
-        for (_, name), body in case.hub.files.items()
-        if name in SHARDS
-    }
-    case.hub.sharded["org/one-request"] = json.dumps({"headers": headers, "index": {}}).encode()
+    case.hub.sharded["org/one-request"] = json.dumps(
+        {"headers": together(case, "org/one-request"), "index": {}}
+    ).encode()
     case.crawl(**ASKED)
     counts = {name: case.hub.asked(f"org/{name}") for name in ("single", "one-request", "by-shard")}
     # each has one more for its config
@@ -191,6 +199,20 @@ def test_a_header_that_lies_is_set_aside_with_its_reason_and_the_model_stays(cas
     assert case.requests("resolve") == 0
 
 
+def test_an_index_has_as_many_shards_as_its_names_say_one_or_the_most(case, monkeypatch):
+    monkeypatch.setattr(headers, "MOST_SHARDS", 2)
+    for count in range(4):
+        names = [f"model-0000{i + 1}-of-0000{count}.safetensors" for i in range(count)]
+        case.hub.models.append(plain(f"org/{count}", files=("config.json", INDEX, *names)))
+        case.hub.files[f"org/{count}", "config.json"] = config()
+        for i, name in enumerate(names):
+            case.hub.files[f"org/{count}", name] = safetensors(dict(list(llama().items())[i::count]))
+    case.crawl(**ASKED)
+    records = case.records()
+    assert [records[f"org/{count}"].get("header", {}).get("file_count") for count in range(4)] == [None, 1, 2, None]
+    assert [records[f"org/{count}"]["header_problem"] for count in (0, 3)] == [f"{INDEX}: {n} shards" for n in (0, 3)]
+
+
 def test_a_missing_shard_is_a_reason_and_half_a_set_of_them_too(case):
     sharded(case, "org/missing")
     del case.hub.files["org/missing", SHARDS[1]]
@@ -288,12 +310,20 @@ def test_a_summary_has_no_more_layers_than_models_have_rows():
     assert "more than" in of(f"1-{MOST_TENSOR_ROWS + 1}")
 
 
+@pytest.mark.parametrize("shape", [[], [0, 7], [1] * 16])
+def test_a_summary_has_tensors_of_any_shape_that_files_have(shape):
+    header = summarise("safetensors", "f", 1, [("a", "F32", shape), ("b", "F32", [1])])
+    assert problem_of(header) is None
+
+
 @pytest.mark.parametrize(
     "changed",
     [
         {"format": "zip"},
+        {"tensors": [["a", "F32", [1] * 17, 1, ""]]},
         {"file": ""},
         {"file_count": 0},
+        {"file_count": 10_001},
         {"tensors": []},
         {"tensors": [["a", "F32", [1], 1]]},
         {"tensors": [["a", "F32", [-1], 1, ""]]},

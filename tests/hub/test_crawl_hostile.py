@@ -8,6 +8,7 @@ import tracemalloc
 
 import pytest
 
+from pipeline.hub.listing import Unusable, read_row
 from tests.fake_hub.models import config, gguf, plain, raw_safetensors, row, safetensors
 
 GOOD = [f"org/good-{i:02}" for i in range(6)]
@@ -127,6 +128,21 @@ def test_a_bad_model_is_one_row_of_rejected_and_the_others_are_read(case, hostil
     case.crawl(trending_share=0)
     assert (case.requests("resolve|metadata"), case.stable()) == (0, before)
     assert asked <= 6 + 3
+
+
+@pytest.mark.parametrize("told", [[7], "7", {"BF16": "7"}, {"I32": [7]}, {"BF16": -1}, {"I32": 10**400}])
+def test_totals_by_dtype_that_are_no_counts_are_a_reason_of_their_row(told):
+    found = read_row(plain("org/bad", safetensors={"total": 7, "parameters": told}))
+    assert isinstance(found, Unusable) and "parameters_by_dtype" in found.reason
+
+
+def test_a_total_is_of_packed_elements_where_more_than_a_hundredth_of_it_is():
+    def kind(**counts):
+        row = read_row(plain("org/a", safetensors={"total": sum(counts.values()), "parameters": counts}))
+        return row.facts["parameters_kind"]
+
+    assert kind(BF16=99, I32=1) == "exact_safetensors"
+    assert kind(BF16=98, I32=1) == kind(I32=1) == "exact_packed_elements"
 
 
 def test_a_known_model_that_turns_bad_keeps_what_was_known_of_it(case):

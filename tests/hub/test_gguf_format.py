@@ -161,6 +161,11 @@ def test_the_data_begin_aligned_and_end_with_the_file(alignment):
     refused(body, "of 64 bytes in 0", 10)
 
 
+def test_a_file_that_ends_with_its_header_has_no_byte_of_data():
+    body = header(tensors=[tensor("a", [1], kind=24)])
+    refused(body, "of 1 bytes in 0", -(-len(body) // 32) * 32)
+
+
 def test_an_alignment_of_nothing_or_too_much_and_one_in_words():
     for wrong in (0, 2**20 + 1):
         refused(header([pair("general.alignment", UINT32, struct.pack("<I", wrong))]), "aligned to")

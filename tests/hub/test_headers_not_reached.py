@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.fake_hub.models import LLAMA, config, row, safetensors
-from tests.hub.test_crawl_headers import ASKED, INDEX, SHARDS, llama, sharded, single
+from tests.hub.test_crawl_headers import ASKED, INDEX, SHARDS, llama, sharded, single, together
 from tests.hub.test_passing_faults import answers, while_it_lasts
 
 HEAD = safetensors(llama())
@@ -65,6 +65,16 @@ def test_all_shards_at_once_that_is_no_such_thing_falls_back_to_shards(case, fau
     assert "header" in case.records()["org/a"]
 
 
+def test_all_shards_at_once_are_read_where_their_headers_are_no_larger_than_those_of_any_model(case):
+    for model_id, size in (("org/largest", 64 * 2**20), ("org/larger", 64 * 2**20 + 1)):
+        sharded(case, model_id)
+        body = json.dumps({"headers": together(case, model_id)}).encode()
+        case.hub.sharded[model_id] = body.ljust(size)
+    case.crawl(**ASKED)
+    assert [case.hub.asked(f"{model_id}/resolve.*model-") for model_id in case.hub.sharded] == [0, 2]
+    assert "header" in case.records()["org/largest"] and "header" in case.records()["org/larger"]
+
+
 @pytest.mark.full
 def test_shards_that_fail_too_leave_sharded_models_their_configs_and_end_no_crawl(case):
     """However many they are: the next crawl asks again."""
@@ -84,11 +94,7 @@ def test_shards_that_fail_too_leave_sharded_models_their_configs_and_end_no_craw
 def test_all_shards_at_once_counts_only_where_it_is_sure_to_be_of_the_commit(case):
     sharded(case, "org/a")
     sharded(case, "org/other")
-    headers = {
-        name: json.loads(body[8 : 8 + int.from_bytes(body[:8], "little")])
-        for (_, name), body in case.hub.files.items()
-        if name in SHARDS
-    }
+    headers = together(case, "org/a")
     case.hub.sharded_says_commit = False
     case.hub.sharded["org/a"] = json.dumps({"headers": headers}).encode()
     less = {SHARDS[0]: headers[SHARDS[0]]}

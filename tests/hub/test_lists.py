@@ -10,12 +10,14 @@ import pytest
 
 from pipeline.book.schema import NOW_NAMED
 from pipeline.hub.client import LEAST_PAGE_ROWS
+from pipeline.hub.select import queries
 from pipeline.hub.traffic import Unavailable
 from pipeline.hub.transport import Patience
 from tests.fake_hub.models import config, plain
 from tests.fake_hub.patience import HASTY, QUICK
 
 TODAY = datetime.date.today().isoformat()
+LARGEST_PAGE = 64 * 2**20  # bytes: a thousand models with all names of their files
 TAGS = [f"tag-{i:02}" for i in range(24)]
 
 
@@ -88,6 +90,17 @@ def test_a_list_of_small_pages_is_followed_for_ten_pages_beyond_the_fewest_rows_
     assert f"more than {pages} pages" in done.problems[0]
 
 
+def test_a_list_goes_on_over_a_page_that_brings_nothing_new_again_and_again(case):
+    """A listing that changes while it is read gives some models twice."""
+    linked(
+        case,
+        lambda handler, number: f"{handler.server.hub.url}/api/models?c={number}",
+        lambda number: [plain(f"org/m{number // 2}", files=())],
+    )
+    done = case.crawl(trending_share=0, model_count=9)
+    assert (done.written, done.problems) == (5, [])
+
+
 def test_a_list_that_has_all_that_is_wanted_need_not_go_on(case):
     case.add(*(f"org/m{i}" for i in range(5)))
     linked(case, lambda handler, number: "http://127.0.0.2:9/api/models?cursor=2")
@@ -97,8 +110,10 @@ def test_a_list_that_has_all_that_is_wanted_need_not_go_on(case):
 def test_the_third_list_that_fails_in_a_row_is_the_last_that_is_asked_for(case):
     by_tags(case)
     case.hub.faults.append(lambda handler: len(lists(case)) > 1 and not handler.reply(502, b""))
-    case.crawl(trending_share=0, threads=1)
+    done = case.crawl(trending_share=0, threads=1)
     assert len(lists(case)) == 1 + 3 * 3  # at three tries each
+    assert [problem.partition(" by ")[0] for problem in done.problems[:-1]] == [f"list {tag}" for tag in TAGS[1:4]]
+    assert done.problems[-1] == "20 more lists were not read for that"
 
 
 def test_lists_that_fail_in_a_row_end_the_lists_and_what_was_listed_is_read(case):
@@ -121,8 +136,40 @@ def test_lists_that_fail_in_a_row_end_the_lists_and_what_was_listed_is_read(case
     assert case.crawl(trending_share=0).written == 48
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("how", ["too slow", "too large", "504"])
+def test_a_page_as_large_as_pages_may_be_is_read(case):
+    case.add("org/a")
+    page = json.dumps(case.hub.models).encode().ljust(LARGEST_PAGE)
+    case.hub.faults.append(lambda handler: "/api/models?" in handler.path and not handler.reply(200, page))
+    assert (case.crawl(trending_share=0, model_count=1).written, case.requests("/api/models?")) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("page", "why"),
+    [
+        (b"[" + b"[" * 59 + b"]" * 59 + b"]", ""),
+        (b"[" + b"[" * 60 + b"]" * 60 + b"]", "unreadable: nested deeper than 60"),
+        (b"[" + b"," * (3 * 10**6 - 1), "unreadable: not JSON"),
+        (b"[" + b"," * (3 * 10**6), "unreadable: more than 3,000,000 values"),
+    ],
+    ids=["deep", "deeper", "long", "longer"],
+)
+def test_a_page_that_is_deeper_or_longer_than_any_costs_itself_and_the_next_one_is_read(case, page, why):
+    case.add("org/a")
+
+    def fault(handler):
+        if "/api/models?" not in handler.path or "cursor" in handler.path:
+            return False
+        handler.reply(200, page, Link=f'<{case.hub.url}{handler.path}&cursor=0>; rel="next"')
+        return True
+
+    case.hub.faults.append(fault)
+    done = case.crawl(trending_share=0)
+    assert done.written == 1
+    assert why in "".join(done.problems) and done.is_partial == bool(why)
+
+
+@pytest.mark.some(2)
+@pytest.mark.parametrize("how", ["504", "too large", "too slow"])
 def test_a_list_whose_pages_are_too_heavy_is_read_in_smaller_ones(case, how):
     case.add(*(f"org/m{i:03}" for i in range(150)))
 
@@ -131,12 +178,22 @@ def test_a_list_whose_pages_are_too_heavy_is_read_in_smaller_ones(case, how):
             return False
         if how == "too slow":
             handler.server.stopping.wait(2)
-        handler.reply(504) if how == "504" else handler.reply(200, b"[" + b" " * 70_000_000 + b"]")
+        handler.reply(504) if how == "504" else handler.reply(200, b"[]".ljust(LARGEST_PAGE + 1))
         return True
 
     case.hub.faults.append(heavy)
     done = case.crawl(trending_share=0, patience=HASTY if how == "too slow" else QUICK)
     assert (done.written, done.is_partial) == (150, False)
+
+
+def test_a_tag_without_a_share_has_no_list_and_one_with_the_smallest_has(case):
+    case.list("crawl", "pipeline_tag,share", "tag-00,0.5", "tag-01,0.5", "tag-02,0")
+    for tag in TAGS[:3]:
+        case.add(f"{tag}/a", f"{tag}/b", pipeline_tag=tag)
+    few = {"trending_share": 0, "model_count": 2}
+    assert [tag for tag, *_ in queries(case.settings(**few))] == ["tag-00", "tag-01"]
+    case.crawl(**few)
+    assert set(case.records()) == {"tag-00/a", "tag-01/a"} and len(lists(case)) == 2
 
 
 def test_one_list_that_fails_costs_that_list(case):

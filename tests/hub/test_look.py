@@ -12,7 +12,7 @@ from pipeline.hub.look import look_at_hub
 from pipeline.hub.seen import DIFFERS, NOT_SEEN
 from pipeline.hub.transport import Patience
 from tests.fake_hub.models import config, gguf, plain, row
-from tests.hub.test_crawl_headers import SHARDS, llama, safetensors, sharded, single
+from tests.hub.test_crawl_headers import llama, safetensors, sharded, single, together
 
 
 @pytest.fixture
@@ -21,12 +21,7 @@ def hub(case):
     case.list("limit", "token,api_requests,file_requests,window_seconds", "none,1000000,1000000,300", "free,1,1,300")
     single(case, "org/single")
     sharded(case, "org/sharded")
-    headers = {
-        name: json.loads(body[8 : 8 + int.from_bytes(body[:8], "little")])
-        for (_, name), body in case.hub.files.items()
-        if name in SHARDS
-    }
-    case.hub.sharded["org/sharded"] = json.dumps({"headers": headers}).encode()
+    case.hub.sharded["org/sharded"] = json.dumps({"headers": together(case, "org/sharded")}).encode()
     case.hub.models.append(row("org/gguf", files=("a-Q4_K_M.gguf",)))
     case.hub.files["org/gguf", "a-Q4_K_M.gguf"] = gguf({"a": ([256, 2], 12)})
     case.add("org/gated", gated="manual")
@@ -90,7 +85,6 @@ DRIFTS = {
 }
 
 
-@pytest.mark.some(3)
 @pytest.mark.parametrize("what", DRIFTS)
 def test_a_hub_that_behaves_otherwise_is_told_in_a_line(hub, monkeypatch, what):
     hub.monkeypatch = monkeypatch
@@ -101,6 +95,24 @@ def test_a_hub_that_behaves_otherwise_is_told_in_a_line(hub, monkeypatch, what):
     assert found.differs and any(what.partition(": status 504")[0] in line for line in differing), "\n".join(
         found.lines()
     )
+
+
+def in_the_cache(path):
+    return f"/api/resolve-cache/models{path.replace('/resolve', '')}"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        lambda handler: handler.send_file(config()),
+        lambda handler: handler.reply(302, Location=in_the_cache(handler.path)),
+        lambda handler: handler.reply(307, Location="/elsewhere/config.json"),
+    ],
+    ids=["at once", "by another status", "elsewhere"],
+)
+def test_a_small_file_that_is_not_a_hop_to_the_cache_away_is_told(hub, reply):
+    fault("/org/single/resolve/", reply)(hub)
+    assert "  differs     a small file is a relative 307 away" in "\n".join(seen(hub).lines())
 
 
 def test_a_hub_that_fails_some_of_it_is_looked_at_for_the_rest(hub):

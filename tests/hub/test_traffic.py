@@ -96,6 +96,25 @@ def test_how_long_requests_wait_for_windows_that_the_hub_states():
     assert traffic.seconds_until("elsewhere", 10**6) == 0.0
 
 
+def test_all_that_is_left_of_a_window_goes_at_once_and_the_next_one_whole(monkeypatch):
+    traffic, now = Traffic({"api": 500}), 1000.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    traffic.learn("api", {"ratelimit": '"api";r=50;t=100', "ratelimit-policy": '"fixed window";"api";q=100;w=300'})
+    waits = []
+
+    def sleep(seconds):
+        nonlocal now
+        if seconds:
+            waits.append((traffic.asked["api"], seconds))
+            now += seconds
+
+    monkeypatch.setattr(traffic, "sleep", sleep)
+    for _ in range(131):
+        traffic.admit("api")
+    # a tenth of each window is for others; a second more than told, as the Hub tells whole ones
+    assert waits == [(40, 101), (130, 300)]
+
+
 def test_the_budget_is_never_passed():
     traffic = Traffic({"api": 1e9}, budget=50)
     spent = []
@@ -127,6 +146,37 @@ def test_between_tries_it_waits_and_not_after_the_last(tries):
     with pytest.raises(Unavailable, match=f"at each of {tries} tries"):
         transport.handle_request(httpx2.Request("GET", "https://hub/a/resolve/main/b"))
     assert len(waits) == tries - 1
+
+
+@pytest.mark.parametrize(
+    ("rate", "seconds", "is_read"),
+    [(10, 20, True), (10, 21, False), (999, 21, False), (1000, 120, True), (1000, 121, False), (50_000, 121, False)],
+)
+def test_an_answer_may_take_as_long_as_a_silent_one_then_has_to_come_at_a_rate_and_to_end(
+    monkeypatch, rate, seconds, is_read
+):
+    """So many bytes a second, of an answer of so many seconds."""
+    now = 1000.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+
+    class Dripping(httpx2.SyncByteStream):
+        def __iter__(self):
+            nonlocal now
+            for _ in range(seconds):
+                now += 1
+                yield b" " * rate
+
+    class Slow(httpx2.BaseTransport):
+        def handle_request(self, request):
+            return httpx2.Response(200, stream=Dripping())
+
+    transport = Transport(Slow(), Traffic({}), Patience(tries=1, read=20, whole=120), "hub")
+    request = httpx2.Request("GET", "https://hub/a/resolve/main/b")
+    if is_read:
+        assert len(transport.handle_request(request).content) == rate * seconds
+    else:
+        with pytest.raises(Unavailable, match="the answer does not end"):
+            transport.handle_request(request)
 
 
 def test_a_crawl_tells_the_minutes_that_are_left_at_the_limit():

@@ -163,6 +163,12 @@ def test_what_a_card_runs_is_compared_too():
     assert changes.compare(old, replace(BEFORE, basis=BASIS | refused)).summary["models"] == []
 
 
+def test_a_share_that_a_number_moved_by_is_told_in_millionths():
+    """Whoever diffs two releases sees no noise of floats."""
+    model = only(moved(10 * GIB)[0])
+    assert (model["most"], model["least"]) == (0.111111, 0.111111)
+
+
 def test_cards_that_come_and_go_are_told():
     summary, _rows = moved(9 * GIB, basis={"capacities": {"small": 10 * GIB, "new": 30 * GIB}})
     assert summary["added_gpus"] == ["new"] and summary["removed_gpus"] == ["large"]

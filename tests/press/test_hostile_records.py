@@ -105,7 +105,7 @@ def test_rows_that_would_stop_the_build_are_refused_with_their_model(row, reason
     hold({"attention_layer": [good]})
     with pytest.raises(ContradictoryConfig, match=reason):
         hold({"attention_layer": [good | row]})
-    with pytest.raises(ContradictoryConfig, match="twice"):
+    with pytest.raises(ContradictoryConfig, match=f"its attention_layer has '{good['kind']}' twice"):
         hold({"attention_layer": [good, good]})
 
 

@@ -28,7 +28,7 @@ VERSION = "1.0.0"
 ROOT = "api/v1"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 VERDICTS = ("fits", "shorter", "multi-gpu", "no", "unknown")
-TYPES = {"string": "string", "integer": "integer", "number": "number", "boolean": "boolean", "date": "string"}
+TYPES = {"string": "string", "integer": "integer", "number": "number", "boolean": "boolean"}
 # Parts that hardly ever change with the context: one number says them then
 MAY_BE_ONE = ("kv_padding_bytes", "state_bytes", "activations_bytes", "overhead_bytes")
 # Of a model the index repeats what one chooses by.

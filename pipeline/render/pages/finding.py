@@ -13,7 +13,7 @@ from pipeline.render.pages import news
 
 FEED, CROISSANT = "feed.xml", "croissant.json"
 LISTED = 200  # entries of the feed
-TYPES = {"string": "sc:Text", "integer": "sc:Integer", "number": "sc:Float", "boolean": "sc:Boolean", "date": "sc:Date"}
+TYPES = {"string": "sc:Text", "integer": "sc:Integer", "number": "sc:Float", "boolean": "sc:Boolean"}
 CONTEXT = {
     "@language": "en",
     "@vocab": "https://schema.org/",
