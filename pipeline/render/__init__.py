@@ -163,7 +163,9 @@ def _replace(html: str, values: dict[str, str]) -> str:
 
 def _version(book, data: dict[str, str]) -> str:
     """A name for what the browser may keep: it changes when a script, a style or a number does."""
-    digest = hashlib.sha256(book.array.tobytes())
+    digest = hashlib.sha256()
+    for row in book.model_rows(range(len(book.models))):
+        digest.update(row)
     for file in sorted(ASSETS.iterdir()):
         digest.update(file.read_bytes())
     for text in data.values():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 
 import pytest
@@ -68,9 +69,8 @@ def test_a_page_asks_of_other_models_what_its_key_says_and_nothing_else(pages, m
     only = Only(pages.book.models, number)
     alone.commands.models = only
     monkeypatch.setitem(pages.book.tables, "model", only)
-    step = len(pages.book.scenarios) * pages.book.width
-    totals = pages.book.array[number * step : (number + 1) * step]
-    monkeypatch.setattr(pages.book, "array", totals)
+    monkeypatch.setattr(pages.book, "array", array("f", pages.book.model_bytes(number)))
+    monkeypatch.setattr(pages.book, "rows_of", ())
     monkeypatch.setattr(pages.book, "first", number)
     assert page_of(alone, number) == expected
 
