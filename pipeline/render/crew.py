@@ -47,20 +47,20 @@ ENDED = "a process that writes pages was ended, as a system does that runs out o
 
 
 class Crew:
-    """Processes that have begun to read, or none of them: then the pages are written by whoever asks for them."""
+    """Processes that read what pages share, or none of them: then the pages are written by whoever asks for them."""
 
     def __init__(self, pages: ModelPages, processes: int) -> None:
-        self.pages, self.pool, self.scratch = pages, None, None
-        if processes:
-            # in a file: one that ends before it has read all of a pipe leaves its caller waiting for ever
-            self.scratch = tempfile.TemporaryDirectory()
-            told = Path(self.scratch.name, "book")
-            told.write_bytes(pickle.dumps((pages.book.light(), pages.site_url)))
-            start = multiprocessing.get_context("spawn")
-            self.pool = ProcessPoolExecutor(processes, start, _begin, (told,))
-            with _told():
-                for _ in range(processes):
-                    self.pool.submit(_nothing)  # a process is started for each task that waits
+        self.pages, self.processes = pages, processes
+        self.pool: ProcessPoolExecutor | None = None
+        self.scratch: tempfile.TemporaryDirectory | None = None
+
+    def _begin(self) -> None:
+        # in a file: one that ends before it has read all of a pipe leaves its caller waiting for ever
+        self.scratch = tempfile.TemporaryDirectory()
+        told = Path(self.scratch.name, "book")
+        told.write_bytes(pickle.dumps((self.pages.book.light(), self.pages.site_url)))
+        start = multiprocessing.get_context("spawn")
+        self.pool = ProcessPoolExecutor(self.processes, start, _begin, (told,))
 
     def __enter__(self) -> Crew:
         return self
@@ -77,7 +77,10 @@ class Crew:
         """Has every model's page written, and calls `beside` meanwhile. When that is done, gives the places of models whose pages are
         there, as they get ready; raises what went wrong with any. What is `kept` of them is not rendered again."""
         there = kept.there if kept else set()
-        left = list(_runs([n for n in range(len(self.pages.book.models)) if n not in there]))
+        places = [n for n in range(len(self.pages.book.models)) if n not in there]
+        left = list(_runs(places))
+        if self.processes and (len(places) > FEW or not there):
+            self._begin()
         asked: dict[Future, range] = {}
         for part in left if self.pool else ():
             how = (kept.packs, kept.keys[part.start : part.stop]) if kept else (None, [])
@@ -146,10 +149,6 @@ def _end_with_caller() -> None:
     """A caller that was killed leaves nobody who would tell this process to end."""
     wait([multiprocessing.parent_process().sentinel])
     os._exit(1)
-
-
-def _nothing() -> None:
-    pass
 
 
 def _write(
