@@ -130,3 +130,16 @@ def test_a_page_whose_pack_was_damaged_meanwhile_is_rendered_anew(tmp_path, monk
 
     monkeypatch.setattr(kept_pages.KeptPages, "taken", harmed)
     assert written(tmp_path, "again", Packs(tmp_path / "packs")) == (anew, everything)
+
+
+def test_processes_write_pages_where_many_are_left_and_not_for_a_few(tmp_path, monkeypatch):
+    packs, hired = Packs(tmp_path / "packs"), []
+    monkeypatch.setattr(crew.Crew, "_begin", lambda self: hired.append(self.processes))
+    for name in ("one", "two"):
+        pages = ModelPages(read(built()), SITE, packs)
+        pages.__dict__["kept"] = kept.Kept(contents_of(pages.book.models), "the tiny tables", packs)
+        known = KeptPages(pages)
+        known.there = known.there - {0}
+        found = list(crew.Crew(pages, 2).write(SHELL, tmp_path / name, lambda: None, known))
+        assert sorted(found) == list(range(len(pages.book.models)))
+        assert hired == [2], "nothing is kept when the first begins"
