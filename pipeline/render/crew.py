@@ -1,8 +1,9 @@
 """Model pages, which are most of a site, written by several processes at a time.
 
 Only plain values cross over: the small tables at the beginning, then what a portion of the models needs. So each process is started
-afresh, and none is forked, which the threads of polars and duckdb would not live through; and the large tables are read once. A page
-depends on nothing but the tables: who writes it changes no byte.
+afresh, and none is forked, which the threads of polars and duckdb would not live through; and the large tables are read once. Totals lie in
+a file, of which each process reads what it needs: portions that wait would hold them twice. A page depends on nothing but the tables: who
+writes it changes no byte.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from pipeline.render.shell import Shell
 FEW = 300  # models: one process has written them before a second has begun
 MOST = 8  # processes: more would wait for the one that hands out what they need
 PORTION = 100  # models that a process is given at a time
+TOTALS = "totals"  # a file with the rows of the book's array, one after the other
 
 
 def hands(models: int) -> int:
@@ -59,6 +61,7 @@ class Crew:
         self.scratch = tempfile.TemporaryDirectory()
         told = Path(self.scratch.name, "book")
         told.write_bytes(pickle.dumps((self.pages.book.light(), self.pages.site_url)))
+        told.with_name(TOTALS).write_bytes(self.pages.book.array)
         start = multiprocessing.get_context("spawn")
         self.pool = ProcessPoolExecutor(self.processes, start, _begin, (told,))
 
@@ -134,15 +137,17 @@ def _told() -> Iterator[None]:
         raise CrewError(ENDED) from None
 
 
-_pages: ModelPages | None = None  # what this process was given
+# what this process was given
+_pages: ModelPages | None = None
+_totals: Path | None = None
 
 
 def _begin(told: Path) -> None:
-    global _pages
+    global _pages, _totals
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the caller says when to stop
     threading.Thread(target=_end_with_caller, daemon=True).start()
     gc.set_threshold(*SELDOM)
-    _pages = ModelPages(*pickle.loads(told.read_bytes()))
+    _pages, _totals = ModelPages(*pickle.loads(told.read_bytes())), told.with_name(TOTALS)
 
 
 def _end_with_caller() -> None:
@@ -151,16 +156,25 @@ def _end_with_caller() -> None:
     os._exit(1)
 
 
+def _read(rows: Iterable[int]) -> Iterator[bytes]:
+    """Rows of the totals, by their places."""
+    size = _pages.book.row_bytes
+    with _totals.open("rb") as file:
+        for row in rows:
+            file.seek(row * size)
+            yield file.read(size)
+
+
 def _write(
     shell: Shell,
     site_dir: Path,
     numbers: range,
-    totals: bytes,
+    rows: Sequence[int],
     held: dict[str, dict],
     packs: Packs | None = None,
     keys: Sequence[str] = (),
 ) -> None:
-    _pages.take(numbers, totals, held)
+    _pages.take(numbers, b"".join(_read(rows)), held)
     made = []
     for number in numbers:
         page = page_of(_pages, number)

@@ -102,16 +102,25 @@ class Book:
         """Numbers of a row of the array."""
         return len(self.scenarios) * self.width
 
-    def _row(self, model: int) -> int:
+    @property
+    def row_bytes(self) -> int:
+        return self.array.itemsize * self._step
+
+    @property
+    def _bytes(self) -> memoryview:
+        return memoryview(self.array).cast("B") if self.array else memoryview(b"")
+
+    def row(self, model: int) -> int:
+        """The row of the array that has a model's totals."""
         return self.rows_of[model] if self.rows_of else model - self.first
 
     def totals(self, model: int, scenario: int) -> array:
-        at = self._row(model) * self._step + scenario * self.width
+        at = self.row(model) * self._step + scenario * self.width
         return self.array[at : at + self.width]
 
     def totals_on_one(self, model: int) -> array:
         """Every scenario of a model on one GPU."""
-        at = self._row(model) * self._step
+        at = self.row(model) * self._step
         return self.array[at : at + self._step : self.width]
 
     def is_known(self, model: int, scenario: Scenario) -> bool:
@@ -123,9 +132,9 @@ class Book:
 
     def model_rows(self, models: range) -> Iterator[memoryview]:
         """The totals of consecutive models, in bytes, one after the other."""
-        step, held = 4 * self._step, memoryview(self.array).cast("B")
+        step, held = self.row_bytes, self._bytes
         for model in models:
-            at = self._row(model) * step
+            at = self.row(model) * step
             yield held[at : at + step]
 
     def light(self) -> Book:
@@ -136,9 +145,9 @@ class Book:
 
     def scenario_array(self, scenario: int) -> array:
         """One scenario for every model, by its place."""
-        step, width, held = 4 * self._step, 4 * self.width, memoryview(self.array).cast("B")
+        step, width, held = self.row_bytes, self.array.itemsize * self.width, self._bytes
         begin = scenario * width
-        starts = (begin + self._row(model) * step for model in range(len(self.models)))
+        starts = (begin + self.row(model) * step for model in range(len(self.models)))
         return array("f", b"".join([held[at : at + width] for at in starts]))
 
     @cached_property
@@ -221,7 +230,7 @@ class Book:
 
     def _common_contexts(self, phases: set[str]) -> list[int]:
         known: dict[int, int] = {}
-        sharing = Counter(map(self._row, range(len(self.models))))
+        sharing = Counter(map(self.row, range(len(self.models))))
         models = [sharing[row] for row in range(len(sharing))]
         for s in self.rows(sorted(phases)):
             column = self.array[self.index[s] * self.width :: self._step]

@@ -147,12 +147,12 @@ class ModelPages:
             "repositories": self.commands.repositories(number),
         }
 
-    def part(self, numbers: range) -> tuple[range, bytes, dict[str, dict]]:
-        """What the pages of consecutive models need, for another process to `take`."""
+    def part(self, numbers: range) -> tuple[range, list[int], dict[str, dict]]:
+        """What the pages of consecutive models need, for another process to `take`; their totals by their rows of the book's array."""
         ids = [self.book.models[n]["model_id"] for n in numbers]
         all_held = self.held | {"bests": self.bests}
         held = {name: {i: rows[i] for i in ids if i in rows} for name, rows in all_held.items()}
-        return numbers, b"".join(self.book.model_rows(numbers)), held
+        return numbers, [self.book.row(number) for number in numbers], held
 
     def take(self, numbers: range, totals: bytes, held: dict[str, dict]) -> None:
         """From now on these are the models whose pages can be written."""
