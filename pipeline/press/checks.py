@@ -46,7 +46,12 @@ def all_checks() -> Iterator[tuple[str, str]]:
 
 def _schema_checks(table: Table) -> Iterator[tuple[str, str]]:
     key = ", ".join(f'"{c}"' for c in table.key)
-    yield f"{table.name}: key is unique", f"SELECT {key}, count(*) FROM {table.name} GROUP BY ALL HAVING count(*) > 1"
+    # (a number for each key first: grouping millions of rows by a dozen words takes three times as long)
+    twice = f"SELECT hash({key}) FROM {table.name} GROUP BY ALL HAVING count(*) > 1"
+    yield (
+        f"{table.name}: key is unique",
+        f"SELECT {key}, count(*) FROM {table.name} WHERE hash({key}) IN ({twice}) GROUP BY ALL HAVING count(*) > 1",
+    )
     bounded = [c for c in table.columns if c.least is not None]
     if bounded:
         wrong = " OR ".join(f'"{c.name}" < {c.least}' for c in bounded)

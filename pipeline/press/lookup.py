@@ -22,8 +22,10 @@ from pipeline.press.flat import grid
 from pipeline.press.side_by_side import side_by_side
 
 _PAIRS_PER_STEP = 4_000
-# that are put into a table: DuckDB writes groups of 122,880 as they come; fewer go through its log and are written twice
-_ROWS_AT_ONCE = 4 * 122_880
+# DuckDB writes groups of so many rows as they come: fewer go through its log, and what several inserts leave of a group is put together when the
+# file is left. Both are written twice
+_GROUP_ROWS = 122_880
+_ROWS_AT_ONCE = 4 * _GROUP_ROWS
 # what stays the same from row to row stands next to itself: a third less to store than by context first
 ORDER = "model_id, dtype_id, phase_id, engine_id, gpu_count, optimizer_id, checkpointing, sequences, context_tokens"
 # purpose of the scenarios, and the table that holds their footprints
@@ -175,17 +177,18 @@ def work_out(
         connection.execute(
             f"CREATE OR REPLACE TABLE twin_{table} AS SELECT {', '.join(_HELD[table])} FROM {table} LIMIT 0"
         )
+    tables = {table: _Growing(connection, f"twin_{table}") for _purpose, table in _PURPOSES}
     if packs:
-        _take(connection, packs)
+        _take(connection, packs, tables)
     prepare(connection)
     left = steps(connection)
     for step, found in zip(progress(left, desc="footprints"), side_by_side(connection, _worked_out, left), strict=True):
         for table, rows in found.items():
-            connection.register("found_rows", rows)
-            connection.execute(f"INSERT INTO twin_{table} BY NAME FROM found_rows")
-            connection.unregister("found_rows")
+            tables[table].append(rows)
         if packs:
             _keep(connection, packs, step, found)
+    for growing in tables.values():
+        growing.put(1)
     for name in ("bend", "pair_key", grid.DERIVED):
         connection.execute(f"DROP TABLE {name}")
 
@@ -252,28 +255,38 @@ def find_keys(connection: duckdb.DuckDBPyConnection, packs: Packs | None = None)
     )
 
 
-def _take(connection: duckdb.DuckDBPyConnection, packs: Packs) -> None:
+class _Growing:
+    """A table and rows that wait for it: they are put there in whole groups."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, table: str) -> None:
+        self.connection, self.table = connection, table
+        self.waiting: list[pa.Table] = []
+
+    def append(self, rows: pa.Table) -> None:
+        self.waiting.append(rows)
+        self.put(_ROWS_AT_ONCE)
+
+    def put(self, at_once: int) -> None:
+        """Puts as many of those that wait as are a multiple of so many."""
+        count = sum(rows.num_rows for rows in self.waiting) // at_once * at_once
+        if count:
+            rows = pa.concat_tables(self.waiting, promote_options="default")  # columns stand in any order
+            # a thread takes a batch at a time: each of these is a group
+            batches = rows.slice(0, count).combine_chunks().to_batches(max_chunksize=_GROUP_ROWS)
+            self.connection.register("known", pa.Table.from_batches(batches))
+            self.connection.execute(f"INSERT INTO {self.table} BY NAME FROM known")
+            self.connection.unregister("known")
+            self.waiting = [rows.slice(count)]
+
+
+def _take(connection: duckdb.DuckDBPyConnection, packs: Packs, growing: Mapping[str, _Growing]) -> None:
     """What was worked out before; what is left in `pair_key` was not."""
     models = dict(connection.execute("SELECT key, model_id FROM pair_key").fetchall())
-    waiting: dict[str, list[pa.Table]] = {table: [] for _purpose, table in _PURPOSES}
-
-    def put(table: str, at_once: int) -> None:
-        """Puts as many of those that wait as make whole groups."""
-        count = sum(rows.num_rows for rows in waiting[table]) // at_once * at_once
-        if count:
-            rows = pa.concat_tables(waiting[table])
-            connection.register("known", rows.slice(0, count))
-            connection.execute(f"INSERT INTO twin_{table} BY NAME FROM known")
-            connection.unregister("known")
-            waiting[table] = [rows.slice(count)]
-
     for found, tables in packs.taken(models):
-        for table in waiting:
-            waiting[table].append(_renamed(tables[table], "key", "model_id", {key: models[key] for key in found}))
-            put(table, _ROWS_AT_ONCE)
+        names = {key: models[key] for key in found}
+        for table, whole in growing.items():
+            whole.append(_renamed(tables[table], "key", "model_id", names))
         connection.execute("DELETE FROM pair_key WHERE list_contains($found, key)", {"found": found})
-    for table in waiting:
-        put(table, 1)
 
 
 def _renamed(rows: pa.Table, column: str, other: str, names: Mapping[str, str]) -> pa.Table:

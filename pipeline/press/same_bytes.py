@@ -2,7 +2,7 @@
 
 DuckDB writes whole blocks, and into their unused ends what its buffers happened to hold (https://github.com/duckdb/duckdb/issues/23382):
 no two files are alike, and a published one would hold scraps of what else this process read. So the allocators of that process are told
-to hand out zeros: jemalloc, which DuckDB brings along on Linux, and that of the C library. FSST is left out, because whether it is used
+to hand out zeros: jemalloc, which DuckDB brings along on Linux, that of the C library, and a jemalloc that takes its place. FSST is left out, because whether it is used
 is decided by a random sample, and one thread writes, because several take blocks as they come. Where a system has neither allocator
 (macOS), the content is the same and the bytes may differ.
 """
@@ -26,7 +26,7 @@ from pipeline.book.packs import Packs
 from pipeline.press import file, remote
 
 # MALLOC_PERTURB_ fills what is handed out with the complement of its value
-_EMPTY = {"DUCKDB_JE_MALLOC_CONF": "zero:true", "MALLOC_PERTURB_": "255"}
+_EMPTY = {"DUCKDB_JE_MALLOC_CONF": "zero:true", "MALLOC_CONF": "zero:true", "MALLOC_PERTURB_": "255"}
 _SETTINGS = (
     "SET threads = 1",
     "SET disabled_compression_methods = 'fsst'",

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import shutil
-import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
@@ -19,7 +18,7 @@ from pipeline import ROOT
 from pipeline.base.progress import quiet, step
 from pipeline.base.readonly import at_hand
 from pipeline.book.packs import Packs
-from pipeline.render import addresses, words
+from pipeline.render import addresses, kept_prose, words
 from pipeline.render.crew import Crew, hands
 from pipeline.render.data import cards as card_facts
 from pipeline.render.data import rules, shapes, slices, tables
@@ -28,7 +27,7 @@ from pipeline.render.kept_pages import KeptPages, write_page
 from pipeline.render.pages import commands, finding, news, organisations, programs, redirects, search
 from pipeline.render.pages.models import ModelPages
 from pipeline.render.pages.prose import Prose
-from pipeline.render.shell import Shell, mkdocs, secure, take_shells, with_theme_later
+from pipeline.render.shell import Shell, secure, take_shells, with_theme_later
 
 __all__ = ["render"]
 
@@ -60,9 +59,8 @@ def render(
         book = pages.book
     hired = hands(len(book.models)) if processes is None else processes
     with at_hand(tables_dir / "almanac.duckdb"), Crew(pages, hired) as crew:
-        with step(progress, "prose"), tempfile.TemporaryDirectory() as scratch:
-            mkdocs(Path(scratch) / "prose", where.site)
-            shutil.copytree(Path(scratch) / "prose", site_dir, dirs_exist_ok=True)
+        with step(progress, "prose"):
+            kept_prose.write(site_dir, where.site, packs)
         shutil.copytree(ASSETS, site_dir / "assets" / "almanac")
         with step(progress, "slices"):
             prose = Prose(book, pages, where=where)
@@ -163,7 +161,9 @@ def _replace(html: str, values: dict[str, str]) -> str:
 
 def _version(book, data: dict[str, str]) -> str:
     """A name for what the browser may keep: it changes when a script, a style or a number does."""
-    digest = hashlib.sha256(book.array.tobytes())
+    digest = hashlib.sha256()
+    for row in book.model_rows(range(len(book.models))):
+        digest.update(row)
     for file in sorted(ASSETS.iterdir()):
         digest.update(file.read_bytes())
     for text in data.values():

@@ -1,8 +1,9 @@
 """Model pages, which are most of a site, written by several processes at a time.
 
 Only plain values cross over: the small tables at the beginning, then what a portion of the models needs. So each process is started
-afresh, and none is forked, which the threads of polars and duckdb would not live through; and the large tables are read once. A page
-depends on nothing but the tables: who writes it changes no byte.
+afresh, and none is forked, which the threads of polars and duckdb would not live through; and the large tables are read once. Totals lie in
+a file, of which each process reads what it needs: portions that wait would hold them twice. A page depends on nothing but the tables: who
+writes it changes no byte.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from pipeline.render.shell import Shell
 FEW = 300  # models: one process has written them before a second has begun
 MOST = 8  # processes: more would wait for the one that hands out what they need
 PORTION = 100  # models that a process is given at a time
+TOTALS = "totals"  # a file with the rows of the book's array, one after the other
 
 
 def hands(models: int) -> int:
@@ -47,20 +49,21 @@ ENDED = "a process that writes pages was ended, as a system does that runs out o
 
 
 class Crew:
-    """Processes that have begun to read, or none of them: then the pages are written by whoever asks for them."""
+    """Processes that read what pages share, or none of them: then the pages are written by whoever asks for them."""
 
     def __init__(self, pages: ModelPages, processes: int) -> None:
-        self.pages, self.pool, self.scratch = pages, None, None
-        if processes:
-            # in a file: one that ends before it has read all of a pipe leaves its caller waiting for ever
-            self.scratch = tempfile.TemporaryDirectory()
-            told = Path(self.scratch.name, "book")
-            told.write_bytes(pickle.dumps((pages.book.light(), pages.site_url)))
-            start = multiprocessing.get_context("spawn")
-            self.pool = ProcessPoolExecutor(processes, start, _begin, (told,))
-            with _told():
-                for _ in range(processes):
-                    self.pool.submit(_nothing)  # a process is started for each task that waits
+        self.pages, self.processes = pages, processes
+        self.pool: ProcessPoolExecutor | None = None
+        self.scratch: tempfile.TemporaryDirectory | None = None
+
+    def _begin(self) -> None:
+        # in a file: one that ends before it has read all of a pipe leaves its caller waiting for ever
+        self.scratch = tempfile.TemporaryDirectory()
+        told = Path(self.scratch.name, "book")
+        told.write_bytes(pickle.dumps((self.pages.book.light(), self.pages.site_url)))
+        told.with_name(TOTALS).write_bytes(self.pages.book.array)
+        start = multiprocessing.get_context("spawn")
+        self.pool = ProcessPoolExecutor(self.processes, start, _begin, (told,))
 
     def __enter__(self) -> Crew:
         return self
@@ -77,7 +80,10 @@ class Crew:
         """Has every model's page written, and calls `beside` meanwhile. When that is done, gives the places of models whose pages are
         there, as they get ready; raises what went wrong with any. What is `kept` of them is not rendered again."""
         there = kept.there if kept else set()
-        left = list(_runs([n for n in range(len(self.pages.book.models)) if n not in there]))
+        places = [n for n in range(len(self.pages.book.models)) if n not in there]
+        left = list(_runs(places))
+        if self.processes and (len(places) > FEW or not there):
+            self._begin()
         asked: dict[Future, range] = {}
         for part in left if self.pool else ():
             how = (kept.packs, kept.keys[part.start : part.stop]) if kept else (None, [])
@@ -131,15 +137,17 @@ def _told() -> Iterator[None]:
         raise CrewError(ENDED) from None
 
 
-_pages: ModelPages | None = None  # what this process was given
+# what this process was given
+_pages: ModelPages | None = None
+_totals: Path | None = None
 
 
 def _begin(told: Path) -> None:
-    global _pages
+    global _pages, _totals
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the caller says when to stop
     threading.Thread(target=_end_with_caller, daemon=True).start()
     gc.set_threshold(*SELDOM)
-    _pages = ModelPages(*pickle.loads(told.read_bytes()))
+    _pages, _totals = ModelPages(*pickle.loads(told.read_bytes())), told.with_name(TOTALS)
 
 
 def _end_with_caller() -> None:
@@ -148,20 +156,25 @@ def _end_with_caller() -> None:
     os._exit(1)
 
 
-def _nothing() -> None:
-    pass
+def _read(rows: Iterable[int]) -> Iterator[bytes]:
+    """Rows of the totals, by their places."""
+    size = _pages.book.row_bytes
+    with _totals.open("rb") as file:
+        for row in rows:
+            file.seek(row * size)
+            yield file.read(size)
 
 
 def _write(
     shell: Shell,
     site_dir: Path,
     numbers: range,
-    totals: bytes,
+    rows: Sequence[int],
     held: dict[str, dict],
     packs: Packs | None = None,
     keys: Sequence[str] = (),
 ) -> None:
-    _pages.take(numbers, totals, held)
+    _pages.take(numbers, b"".join(_read(rows)), held)
     made = []
     for number in numbers:
         page = page_of(_pages, number)

@@ -58,12 +58,16 @@ def write_page(folder: Path, html: str, files: dict[str, str] | None = None) -> 
 
 def write_once(file: Path, content: bytes) -> None:
     """A file of one model, or named by what it holds: whoever comes first writes it."""
-    file.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with file.open("xb") as new:
-            new.write(content)
+        new = file.open("xb")
     except FileExistsError:
-        pass
+        return
+    except FileNotFoundError:  # as the first of a folder finds it
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_once(file, content)
+        return
+    with new:
+        new.write(content)
 
 
 class KeptPages:

@@ -57,9 +57,10 @@ class Stages:
         self.end(desc)
 
     def end(self, name: str) -> None:
-        """All since the last stage belongs to this one."""
+        """All since the last stage belongs to this one, and to others of its name: tables and site have a manifest each."""
         now = time.perf_counter(), cpu_seconds()
-        self.taken[name] = now[0] - self.began[0], now[1] - self.began[1], peak_mib()
+        seconds, cpu, mib = self.taken.get(name, (0, 0, 0))
+        self.taken[name] = seconds + now[0] - self.began[0], cpu + now[1] - self.began[1], max(mib, peak_mib())
         self.began = now
         forget_peak()
 

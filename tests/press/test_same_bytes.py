@@ -28,8 +28,10 @@ def sums(folder: Path) -> dict[str, str]:
 @pytest.mark.skipif(
     sys.platform != "linux", reason="other systems' allocators do not hand out zeros; the content is held below"
 )
-def test_a_file_of_the_same_rows_is_the_same_bytes(tmp_path):
-    """Whatever order the rows came in, which is what several threads and packs make of it."""
+@pytest.mark.parametrize("allocator", ["", *map(str, Path("/usr/lib").glob("*/libjemalloc.so.2"))])
+def test_a_file_of_the_same_rows_is_the_same_bytes(tmp_path, monkeypatch, allocator):
+    """Whatever order the rows came in, which is what several threads and packs make of it; with the allocator that `make` brings too."""
+    monkeypatch.setenv("LD_PRELOAD", allocator)
     written = []
     for order in ("ASC", "DESC"):
         workshop, path = tmp_path / f"{order}.workshop", tmp_path / f"{order}.duckdb"

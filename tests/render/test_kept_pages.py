@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 
 import pytest
@@ -68,9 +69,8 @@ def test_a_page_asks_of_other_models_what_its_key_says_and_nothing_else(pages, m
     only = Only(pages.book.models, number)
     alone.commands.models = only
     monkeypatch.setitem(pages.book.tables, "model", only)
-    step = len(pages.book.scenarios) * pages.book.width
-    totals = pages.book.array[number * step : (number + 1) * step]
-    monkeypatch.setattr(pages.book, "array", totals)
+    monkeypatch.setattr(pages.book, "array", array("f", pages.book.model_bytes(number)))
+    monkeypatch.setattr(pages.book, "rows_of", ())
     monkeypatch.setattr(pages.book, "first", number)
     assert page_of(alone, number) == expected
 
@@ -130,3 +130,16 @@ def test_a_page_whose_pack_was_damaged_meanwhile_is_rendered_anew(tmp_path, monk
 
     monkeypatch.setattr(kept_pages.KeptPages, "taken", harmed)
     assert written(tmp_path, "again", Packs(tmp_path / "packs")) == (anew, everything)
+
+
+def test_processes_write_pages_where_many_are_left_and_not_for_a_few(tmp_path, monkeypatch):
+    packs, hired = Packs(tmp_path / "packs"), []
+    monkeypatch.setattr(crew.Crew, "_begin", lambda self: hired.append(self.processes))
+    for name in ("one", "two"):
+        pages = ModelPages(read(built()), SITE, packs)
+        pages.__dict__["kept"] = kept.Kept(contents_of(pages.book.models), "the tiny tables", packs)
+        known = KeptPages(pages)
+        known.there = known.there - {0}
+        found = list(crew.Crew(pages, 2).write(SHELL, tmp_path / name, lambda: None, known))
+        assert sorted(found) == list(range(len(pages.book.models)))
+        assert hired == [2], "nothing is kept when the first begins"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import shutil
 from array import array
 
+import polars as pl
 import pytest
 
 from pipeline.render import words
@@ -26,11 +28,12 @@ def test_every_card_is_told_as_the_table_has_it(book):
     assert len(set(kinds.values())) == 3, "Apple's card, AMD's card, and the rest"
     for row in book["runs_on"]:
         key = " ".join((row["engine_id"], row["running_id"], row["phase_id"], row["attention"]))
-        code = ord(coded["runs"][key][kinds[row["gpu_id"]]]) - ord("0")
-        if row["runs"]:
-            assert code == 0
-        else:
-            assert coded["refusals"][code - 1] == [row["runs"] is False, row["how"]]
+        for gpu_id in row["gpu_ids"]:
+            code = ord(coded["runs"][key][kinds[gpu_id]]) - ord("0")
+            if row["runs"]:
+                assert code == 0
+            else:
+                assert coded["refusals"][code - 1] == [row["runs"] is False, row["how"]]
     assert len(coded["refusals"]) == len(REFUSED)
 
 
@@ -63,3 +66,22 @@ def test_contexts_of_a_few_models_are_no_question_for_all(book):
     everywhere = book.axis({"inference"}, "context_tokens")
     assert book.common_contexts({"inference"}) == everywhere
     assert few.common_contexts({"inference"}) == [c for c in everywhere if c != 512]
+
+
+def test_models_that_share_their_totals_are_told_as_they_are_alone(tmp_path, monkeypatch):
+    folder = shutil.copytree(built(), tmp_path / "tables")
+    rows = pl.read_parquet(folder / "footprint.parquet")
+    first, second = sorted(rows["model_id"].unique())[:2]
+    copied = rows.filter(model_id=first).with_columns(model_id=pl.lit(second))
+    pl.concat([rows.filter(pl.col("model_id") != second), copied]).write_parquet(folder / "footprint.parquet")
+    alone = tables.read(folder)
+    monkeypatch.setattr(tables, "contents", lambda _database: {first: "the same", second: "the same"})
+    shared, models = tables.read(folder), range(len(alone.models))
+    assert len(shared.array) == len(alone.array) - len(alone.scenarios) * alone.width
+    assert list(map(bytes, shared.model_rows(models))) == list(map(bytes, alone.model_rows(models)))
+    for place, scenario in enumerate(alone.scenarios):
+        assert shared.scenario_array(place) == alone.scenario_array(place)
+        assert all(shared.totals(n, place) == alone.totals(n, place) for n in models), scenario
+    for name in ("scenarios", "counts", "counts_of", "reasons"):
+        assert getattr(shared, name) == getattr(alone, name)
+    assert shared.common_contexts({"inference"}) == alone.common_contexts({"inference"})

@@ -1,7 +1,8 @@
 """The published tables as the pages need them: small tables as rows, the footprints as one dense array.
 
 A page compares thousands of totals with a capacity. So the totals of all models, scenarios and GPU counts are held once,
-in KiB (float32: seven figures, and no limit), beside the error bands; the browser reads slices of the same array.
+in KiB (float32: seven figures, and no limit), beside the error bands; the browser reads slices of the same array. Models of the same
+content share a row of it: two in three have that of another one.
 After the totals of a scenario stand their bands in ten-thousandths, in the same order. Where the total
 on one GPU is unknown, the first band's place holds the number of the reason, from 1.
 """
@@ -9,7 +10,8 @@ on one GPU is unknown, the first band's place holds the number of the reason, fr
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -64,7 +66,8 @@ class Scenario:
 
 @dataclass
 class Book:
-    """Everything that the pages read. `models` is by downloads, and its order is the order of the array."""
+    """Everything that the pages read. `models` is by downloads, and its order is the order of the array; `rows_of` says which row of it is a
+    model's where some share one. `contents` are those of content.py, by model."""
 
     folder: Path
     tables: dict[str, list[dict]]
@@ -73,6 +76,8 @@ class Book:
     counts_of: dict[str, list[int]]
     array: array
     reasons: list[str]
+    rows_of: Sequence[int] = ()
+    contents: Mapping[str, str] = field(default_factory=dict)
     first: int = 0  # the model that the array begins with
     index: dict[Scenario, int] = field(default_factory=dict)
     _asked: dict = field(default_factory=dict)  # pages ask the same few questions thousands of times
@@ -92,16 +97,45 @@ class Book:
         """Numbers per model and scenario: a total per GPU count, and the band of each."""
         return 2 * len(self.counts)
 
+    @property
+    def _step(self) -> int:
+        """Numbers of a row of the array."""
+        return len(self.scenarios) * self.width
+
+    @property
+    def row_bytes(self) -> int:
+        return self.array.itemsize * self._step
+
+    @property
+    def _bytes(self) -> memoryview:
+        return memoryview(self.array).cast("B") if self.array else memoryview(b"")
+
+    def row(self, model: int) -> int:
+        """The row of the array that has a model's totals."""
+        return self.rows_of[model] if self.rows_of else model - self.first
+
     def totals(self, model: int, scenario: int) -> array:
-        at = ((model - self.first) * len(self.scenarios) + scenario) * self.width
+        at = self.row(model) * self._step + scenario * self.width
         return self.array[at : at + self.width]
+
+    def totals_on_one(self, model: int) -> array:
+        """Every scenario of a model on one GPU."""
+        at = self.row(model) * self._step
+        return self.array[at : at + self._step : self.width]
 
     def is_known(self, model: int, scenario: Scenario) -> bool:
         """Whether any GPU count of the scenario has a total."""
         return min(self.totals(model, self.index[scenario])[: len(self.counts)]) != UNKNOWN_KIB
 
     def model_bytes(self, model: int) -> bytes:
-        return self.part(range(model, model + 1)).tobytes()
+        return bytes(next(self.model_rows(range(model, model + 1))))
+
+    def model_rows(self, models: range) -> Iterator[memoryview]:
+        """The totals of consecutive models, in bytes, one after the other."""
+        step, held = self.row_bytes, self._bytes
+        for model in models:
+            at = self.row(model) * step
+            yield held[at : at + step]
 
     def light(self) -> Book:
         """The same without totals and without what other tables hold of models."""
@@ -109,18 +143,12 @@ class Book:
         kept = (self.scenarios, self.counts, self.counts_of, array("f"), self.reasons)
         return Book(self.folder, small, *kept)
 
-    def part(self, models: range) -> array:
-        """The totals of consecutive models."""
-        step = len(self.scenarios) * self.width
-        return self.array[(models.start - self.first) * step : (models.stop - self.first) * step]
-
     def scenario_array(self, scenario: int) -> array:
         """One scenario for every model, by its place."""
-        step, width = len(self.scenarios) * self.width, self.width
-        out = array("f", bytes(4 * width * len(self.models)))
-        for column in range(width):
-            out[column::width] = self.array[scenario * width + column :: step]
-        return out
+        step, width, held = self.row_bytes, self.array.itemsize * self.width, self._bytes
+        begin = scenario * width
+        starts = (begin + self.row(model) * step for model in range(len(self.models)))
+        return array("f", b"".join([held[at : at + width] for at in starts]))
 
     @cached_property
     def word_rules(self) -> plain.Rules:
@@ -201,10 +229,13 @@ class Book:
         return self._once(("common contexts", frozenset(phases)), lambda: self._common_contexts(phases))
 
     def _common_contexts(self, phases: set[str]) -> list[int]:
-        step, known = len(self.scenarios) * self.width, {}
+        known: dict[int, int] = {}
+        sharing = Counter(map(self.row, range(len(self.models))))
+        models = [sharing[row] for row in range(len(sharing))]
         for s in self.rows(sorted(phases)):
-            column = self.array[self.index[s] * self.width :: step]
-            known[s.context_tokens] = max(known.get(s.context_tokens, 0), len(column) - column.count(UNKNOWN_KIB))
+            column = self.array[self.index[s] * self.width :: self._step]
+            number = sum(n for n, total in zip(models, column, strict=True) if total != UNKNOWN_KIB)
+            known[s.context_tokens] = max(known.get(s.context_tokens, 0), number)
         most = max(known.values(), default=0)
         return sorted(c for c, n in known.items() if n >= COMMON * most)
 

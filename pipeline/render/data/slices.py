@@ -142,9 +142,7 @@ def models(book: Book, places: dict[str, str], rows_of: list[int], sounds: Conta
 
 def _reason(book: Book, model: int) -> str | None:
     """Why nothing of a model is known; None for a model of which something is."""
-    step = len(book.scenarios) * book.width
-    totals = book.array[model * step : (model + 1) * step : book.width]
-    if any(total != UNKNOWN_KIB for total in totals) or not book.scenarios:
+    if any(total != UNKNOWN_KIB for total in book.totals_on_one(model)) or not book.scenarios:
         return None
     return book.reason(model, book.scenarios[0])
 

@@ -1,4 +1,4 @@
-"""Whether a card runs a scenario at all: the table `runs_on` as the pages need it.
+"""Whether a card runs a scenario at all: the table `runs_on` as the pages need it, cards of which it says the same in one row.
 
 A scenario of the lookup runs with fused attention; a checkpoint as published runs where its own format does.
 """
@@ -38,15 +38,14 @@ class Support:
         self.common = [g["gpu_id"] for g in book.common]
         self._of_common: dict[tuple, list[Refusal | None]] = {}
         self._rows: dict[tuple, dict[str, Refusal | None]] = defaultdict(dict)
-        told: dict[tuple, Refusal | None] = {}  # of hundreds of thousands of rows a few say something of their own
+        told: dict[tuple, Refusal | None] = {}  # of thousands of rows a few say something of their own
         for row in book["runs_on"]:
             said = (row["runs"], row["how"])
             if said not in told:
                 why = rules.card_reason(row)
                 told[said] = None if why is None else Refusal(row["runs"] is False, book.plainly(why))
-            self._rows[row["engine_id"], row["running_id"], row["phase_id"], row["attention"]][row["gpu_id"]] = told[
-                said
-            ]
+            asked = row["engine_id"], row["running_id"], row["phase_id"], row["attention"]
+            self._rows[asked] |= dict.fromkeys(row["gpu_ids"], told[said])
 
     def format(self, scenario: Scenario, model: int) -> str | None:
         """The format that a model's weights run in, as rows of `runs_on` name it: with its type where it runs on fewer cards (running_format)."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from array import array
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
 
 from pipeline.render.data.book import BAND_UNIT, KEYS, UNKNOWN_KIB, Book, Scenario
+from pipeline.render.data.kept import contents
 from pipeline.render.environment import short_names
 
 # The order that people read formats in: as published, four bits, which most people run, then the larger ones up to whole precision, and
@@ -38,6 +41,7 @@ DTYPE_ORDER = [
 PHASE_ORDER = ["inference", "lora", "qlora", "full-finetune", "pretrain"]
 # larger than the others together: pages ask them in their files, where they ask them at all
 _NOT_AS_ROWS = ("footprint", "compatibility", "cpu_split", "tensor", "weight", "rule_error", "pipeline_compatibility")
+_RUNS_ON = "runs_on"
 
 
 def _order(names: list[str]):
@@ -48,14 +52,19 @@ def read(folder: Path) -> Book:
     """Read the tables that `folder` holds."""
     small = {}
     for file in sorted(folder.glob("*.parquet")):
-        if file.stem not in _NOT_AS_ROWS:
+        if file.stem == _RUNS_ON:
+            small[file.stem] = _running(file)
+        elif file.stem not in _NOT_AS_ROWS:
             small[file.stem] = pl.read_parquet(file).to_dicts()
     small["model"].sort(key=lambda m: (-(m["downloads_30d"] or 0), m["model_id"]))
     for gpu, short in zip(small["gpu"], short_names([g["name"] for g in small["gpu"]]), strict=True):
         gpu["short"] = short
     small["dtype"].sort(key=lambda d: _order(DTYPE_ORDER)(d["dtype_id"]))
     small["phase"].sort(key=lambda p: _order(PHASE_ORDER)(p["phase_id"]))
-    lazy = pl.scan_parquet(folder / "footprint.parquet")
+    of_models = contents(folder / "almanac.duckdb")
+    everything = pl.scan_parquet(folder / "footprint.parquet")
+    rows_of, firsts = _shared(everything, small["model"], of_models)
+    lazy = everything.filter(pl.col("model_id").is_in(firsts))
     keys = lazy.select(KEYS).unique().collect()
     phases, dtypes = _order(PHASE_ORDER), _order(DTYPE_ORDER)
     own = {(d["dtype_id"], d["engine_id"]) for d in small["dtype"]}  # a format's own engine stands before others
@@ -66,7 +75,11 @@ def read(folder: Path) -> Book:
             *(s.context_tokens, s.sequences, s.optimizer_id or "", s.checkpointing or ""),
         ),
     )
-    pairs = lazy.group_by("phase_id", "gpu_count").agg(models=pl.col("model_id").n_unique()).collect()
+    sharing = pl.DataFrame({"model_id": firsts, "models": [n for _row, n in sorted(Counter(rows_of).items())]})
+    pairs = (
+        lazy.select("phase_id", "gpu_count", "model_id").unique().join(sharing.lazy(), on="model_id")
+        .group_by("phase_id", "gpu_count").agg(pl.col("models").sum()).sort("phase_id", "gpu_count").collect()
+    )  # fmt: skip
     asked_of_all = pairs.filter(pl.col("models") == pl.col("models").max().over("phase_id"))
     counts_of = {
         phase: sorted(part["gpu_count"])
@@ -74,18 +87,42 @@ def read(folder: Path) -> Book:
     }
     counts = sorted(set(pairs["gpu_count"]))
     reasons = _reasons(lazy)
-    totals = _dense(lazy, small["model"], scenarios, counts, reasons)
-    book = Book(folder, small, scenarios, counts, counts_of, totals, reasons)
+    totals = _dense(lazy, firsts, scenarios, counts, reasons)
+    book = Book(folder, small, scenarios, counts, counts_of, totals, reasons, rows_of, of_models)
     book.reasons = [book.plainly(reason) for reason in reasons]  # their places are their numbers
     return book
 
 
+def _running(file: Path) -> list[dict]:
+    """Cards of which the table says the same in one row: row by row, they are hundreds of thousands of objects that every process holds."""
+    said = ["engine_id", "running_id", "phase_id", "attention", "runs", "how"]
+    rows = pl.scan_parquet(file).group_by(said, maintain_order=True).agg(pl.col("gpu_id").str.join(" ")).collect()
+    cards = {names: tuple(names.split(" ")) for names in rows["gpu_id"].unique()}
+    return [row | {"gpu_ids": cards[row.pop("gpu_id")]} for row in rows.to_dicts()]
+
+
+def _shared(footprints: pl.LazyFrame, models: list[dict], contents: Mapping[str, str]) -> tuple[list[int], list[str]]:
+    """By model its row of the array, and of each row the first model that has it: models of one content have the same footprints, and those
+    without any are alike."""
+    known = set(footprints.select(pl.col("model_id").unique()).collect()["model_id"])
+    rows: dict[str, int] = {}
+    firsts, rows_of = [], []
+    for model in models:
+        name = model["model_id"]
+        content = contents.get(name, name) if name in known else ""
+        if content not in rows:
+            rows[content] = len(firsts)
+            firsts.append(name)
+        rows_of.append(rows[content])
+    return rows_of, firsts
+
+
 def _dense(
-    lazy: pl.LazyFrame, models: list[dict], scenarios: list[Scenario], counts: list[int], reasons: list[str]
+    lazy: pl.LazyFrame, models: Sequence[str], scenarios: list[Scenario], counts: list[int], reasons: list[str]
 ) -> array:
     """Totals by model, scenario and GPU count, and after the last count the band of each."""
     step = len(scenarios) * 2 * len(counts)
-    # Ten million rows: every key becomes a small number, and the keys of a scenario one number together.
+    # Millions of rows: every key becomes a small number, and the keys of a scenario one number together.
     values = {k: sorted({getattr(s, k) for s in scenarios} - {None}) for k in KEYS}
     coded = {k: _coded(pl.col(k), values[k]) for k in KEYS}
     place, size = pl.lit(0, dtype=pl.Int64), 1
@@ -95,7 +132,7 @@ def _dense(
     scenario = known.select(place=place).with_row_index("s")
     cells = (
         lazy.select(
-            _coded(pl.col("model_id"), [m["model_id"] for m in models]).alias("m"),
+            _coded(pl.col("model_id"), list(models)).alias("m"),
             place.alias("place"),
             _coded(pl.col("gpu_count"), counts).alias("c"),
             (pl.col("total_bytes") / 1024).cast(pl.Float32).alias("kib"),

@@ -17,7 +17,7 @@ from pipeline.render import paths, words
 from pipeline.render.data import api, badges, openings, relatives, shapes, slices, works
 from pipeline.render.data.book import UNKNOWN_KIB, Book, Scenario
 from pipeline.render.data.calculator import Calculator, has_shape
-from pipeline.render.data.kept import Answers, Kept, contents
+from pipeline.render.data.kept import Answers, Kept
 from pipeline.render.data.relatives import Relatives, packed
 from pipeline.render.data.siblings import Siblings
 from pipeline.render.data.support import Support
@@ -68,8 +68,8 @@ class ModelPages:
     @cached_property
     def kept(self) -> Kept:
         """What was worked out before, by what it is made of: of tables without formulas nobody can tell."""
-        found = contents(self.book.folder / "almanac.duckdb")
         book = self.book
+        found = book.contents
         scenarios = [list(s.__dict__.values()) for s in book.scenarios]
         shared = [book.openings, book.counts, book.counts_of, scenarios, reach.capacities(book)]
         return Kept(found, shared, self.packs if found else None)
@@ -147,12 +147,12 @@ class ModelPages:
             "repositories": self.commands.repositories(number),
         }
 
-    def part(self, numbers: range) -> tuple[range, bytes, dict[str, dict]]:
-        """What the pages of consecutive models need, for another process to `take`."""
+    def part(self, numbers: range) -> tuple[range, list[int], dict[str, dict]]:
+        """What the pages of consecutive models need, for another process to `take`; their totals by their rows of the book's array."""
         ids = [self.book.models[n]["model_id"] for n in numbers]
         all_held = self.held | {"bests": self.bests}
         held = {name: {i: rows[i] for i in ids if i in rows} for name, rows in all_held.items()}
-        return numbers, self.book.part(numbers).tobytes(), held
+        return numbers, [self.book.row(number) for number in numbers], held
 
     def take(self, numbers: range, totals: bytes, held: dict[str, dict]) -> None:
         """From now on these are the models whose pages can be written."""

@@ -110,9 +110,7 @@ class Prose:
         )
 
     def _known(self, model: int) -> bool:
-        book = self.book
-        step = len(book.scenarios) * book.width
-        return any(book.array[at] != UNKNOWN_KIB for at in range(model * step, (model + 1) * step, book.width))
+        return any(total != UNKNOWN_KIB for total in self.book.totals_on_one(model))
 
     def slot_gpus(self, _argument) -> str:
         return self._render("gpus.html", gpus=self.book.gpus)
