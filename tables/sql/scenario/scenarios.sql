@@ -345,10 +345,9 @@ resolved AS (
         iif(stepping.steps_in_backward, 4 * stepping.step_largest_fp32_copies, 0) AS stepping_bytes_each,
         has_adapted_experts(model, scenario, run) AS has_adapted_experts, constants.loss_chunks,
         constants.unsloth_chunk_logits, constants.unsloth_chunk_rows_least, constants.unsloth_chunk_bytes_most,
-        constants.unsloth_trained_bytes_each, constants.unsloth_chunk_rows_most, constants.unsloth_input_bytes_least,
-        constants.unsloth_inputs_on_card, constants.flex_mask_bytes_each, constants.trl_tile_tokens,
-        constants.trl_tile_columns, constants.trl_chunk_tokens, constants.trl_block_tokens,
-        answers_for(model, scenario, run) AS holds_for,
+        constants.unsloth_chunk_rows_most, constants.unsloth_input_bytes_least, constants.unsloth_inputs_on_card,
+        constants.flex_mask_bytes_each, constants.trl_tile_tokens, constants.trl_tile_columns,
+        constants.trl_chunk_tokens, constants.trl_block_tokens, answers_for(model, scenario, run) AS holds_for,
         iif(model.tower.reader = 'cross-attention', scenario.tower_tokens, scenario.context_tokens) AS cross_tokens,
         input_reason(model, scenario, engine_image_tokens(model.tower, scenario, run),
             scenario.prompt_sound_tokens, run) AS input_reason

@@ -105,16 +105,16 @@ CREATE OR REPLACE MACRO fused_chunk_tokens(model, scenario) AS CASE scenario.fus
 END;
 
 -- Chunks of half of what is free at the first loss: the chunk fits the second step too where the memory that this one
--- takes beyond the first is no more than that half. Beyond it are the adapters' gradients and states (in fp32), and
--- what longer rows keep: the inputs of layers that are on the card, and four tensors like them beside the loss. So as
--- much room as that, or as a chunk of all tokens, or as the bound, is enough. Nothing but all tokens is where half of
--- what is free may be rounded to all of it.
+-- takes beyond the first is no more than that half. Beyond it are the adapters' gradients and two states of each (all
+-- in fp32), and what longer rows keep: the inputs of layers that are on the card, and four tensors like them beside the
+-- loss. So as much room as that, or as a chunk of all tokens, or as the bound, is enough. Where half of what is free may
+-- be rounded to all of it, only room for all tokens is.
 CREATE OR REPLACE MACRO is_fused(scenario) AS
     coalesce(scenario.loss IN ('fused', 'fused-by-free', 'fused-at-once'), false);
 CREATE OR REPLACE MACRO chunk_of_all_tokens(model, scenario) AS
     2 * scenario.compute_bytes * logit_width(model, scenario) * step_tokens(scenario);
 CREATE OR REPLACE MACRO later_room(model, scenario) AS
-    scenario.trained_elements * scenario.unsloth_trained_bytes_each
+    3 * 4 * scenario.trained_elements
     + step_tokens(scenario) * (inputs_on_card(model, scenario, scenario.sums)
         + 4 * model.hidden_size * scenario.residual_bytes);
 CREATE OR REPLACE MACRO free_chunk_room(model, scenario) AS CASE scenario.loss
