@@ -107,8 +107,8 @@ END;
 -- Chunks of half of what is free at the first loss: the chunk fits the second step too where the memory that this one
 -- takes beyond the first is no more than that half. Beyond it are the adapters' gradients and two states of each (all
 -- in fp32), and what longer rows keep: the inputs of layers that are on the card, and four tensors like them beside the
--- loss. So as much room as that, or as a chunk of all tokens, or as the bound, is enough. Where half of what is free may
--- be rounded to all of it, only room for all tokens is.
+-- loss. So as much room as that, or as a chunk of all tokens, or as the bound, is enough. Where half of what is free
+-- may be rounded to all of it, only room for all tokens is.
 CREATE OR REPLACE MACRO is_fused(scenario) AS
     coalesce(scenario.loss IN ('fused', 'fused-by-free', 'fused-at-once'), false);
 CREATE OR REPLACE MACRO chunk_of_all_tokens(model, scenario) AS
