@@ -54,7 +54,7 @@ export const GROUPS = [
     precision: { label: "Precision", choices: words("mixed amp pure"), when: trains },
     checkpointing: { label: "Checkpointing", choices: (_shared, world) => Object.entries(world.kept), when: trains, isSaid: true },
     gradient_accumulation: { label: "Micro-batches in a step", when: trains },
-    loss: { label: "Loss", choices: () => [["full", "full"], ["chunked", "chunked"], ["fused", "fused"], ["logged-copy", "full, and logged (TRL to 1.2)"], ["logged", "full, and logged (TRL 1.3 to 1.5)"], ["logged-blocks", "full, and logged (TRL 1.6)"], ["one-pass", "in one pass"], ["recomputed", "by parts, recomputed"], ["recomputed-fp32", "by parts in fp32, recomputed"], ["tiled", "in tiles"], ["tiled-reference", "in tiles, and a reference"], ["score", "one score, for rewards"]], when: trains },
+    loss: { label: "Loss", choices: () => [["full", "full"], ["chunked", "chunked"], ["fused", "fused"], ["fused-by-free", "fused, by what is free (Unsloth 2026.7 to 2026.9)"], ["fused-at-once", "fused, all at once (Unsloth to 2026.6)"], ["logged-copy", "full, and logged (TRL to 1.2)"], ["logged", "full, and logged (TRL 1.3 to 1.5)"], ["logged-blocks", "full, and logged (TRL 1.6)"], ["one-pass", "in one pass"], ["recomputed", "by parts, recomputed"], ["recomputed-fp32", "by parts in fp32, recomputed"], ["tiled", "in tiles"], ["tiled-reference", "in tiles, and a reference"], ["score", "one score, for rewards"]], when: trains },
     expandable_segments: { label: "Expandable segments", choices: YES, when: trains },
     ema: { label: "Average of the weights", choices: YES, when: trains },
     adapter: { label: "Adapter", choices: words("lora rslora dora llama-adapter llama-adapter-v2"), when: adapts },

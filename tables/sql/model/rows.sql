@@ -15,6 +15,6 @@ CREATE OR REPLACE VIEW brief_row AS
 SELECT model_id, {
     'max_context_tokens': max_context_tokens, 'expert_elements': expert_elements, 'stored_format': stored_format,
     'is_format_open': is_format_open, 'caches': caches, 'are_experts_adapted': are_experts_adapted,
-    'names_experts': names_experts, 'has_tower': tower IS NOT NULL OR has_uncounted_tower
+    'names_experts': names_experts, 'has_tower': tower IS NOT NULL OR has_uncounted_tower, 'model_type': model_type
 } AS model
 FROM shape;

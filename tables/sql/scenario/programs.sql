@@ -47,6 +47,8 @@ SELECT one.* EXCLUDE (phase_ids, other_names),
         max(version_number(max_version)) FILTER (unknown_reason IS NULL) OVER (PARTITION BY program_id, phase_id),
         max(version_number(max_version)) OVER (PARTITION BY program_id, phase_id)), true) AS is_newest,
     name || coalesce(' ' || version_range(min_version, max_version), '') AS holds_for,
+    (SELECT any_value(kernel.model_types) FROM loss_kernel AS kernel
+        WHERE kernel.loss = one.loss AND kernel.loss <> 'fused') AS loss_model_types,
     coalesce(' on GPUs of compute capability ' || least_capability || ' and later', '') AS capability_words
 FROM (SELECT *, unnest(string_split(phase_ids, ' ')) AS phase_id FROM program) AS one;
 
@@ -169,6 +171,12 @@ CREATE OR REPLACE MACRO undescribed_reason(asked, known, usual, model) AS
         || ' holds is not described for ' || undescribed_words(word, asked, usual, model)
         || undescribed_help(word)), lambda reason: reason IS NOT NULL)[1];
 
+-- A loss that was read of some classes alone, whose own forward pass the program has.
+CREATE OR REPLACE MACRO loss_reason(asked, usual, model) AS
+    iif(asked.loss IS NULL AND NOT list_contains(string_split(usual.loss_model_types, ' '), model.model_type),
+        'what ' || usual.holds_for || ' holds is described for models of type '
+            || replace(usual.loss_model_types, ' ', ', ') || ' alone: ask for a later version', NULL);
+
 -- the cards of more than one machine
 CREATE OR REPLACE MACRO machine_reason(asked, known, usual, constants) AS
     iif(usual.is_one_machine AND asked_number(asked.gpu_count) > constants.server_gpu_count,
@@ -193,7 +201,8 @@ CREATE OR REPLACE MACRO program_reason(asked, known, usual, classes, model, cons
     WHEN known.program_id IS NULL THEN 'no such program: ' || asked.program::VARCHAR
     ELSE coalesce(known.phase_reason, version_reason(asked, known, usual), class_reason(asked, known, usual, classes),
         machine_reason(asked, known, usual, constants), usual.unknown_reason,
-        undescribed_reason(asked, known, usual, model), engine_reason(asked, known, usual))
+        undescribed_reason(asked, known, usual, model), loss_reason(asked, usual, model),
+        engine_reason(asked, known, usual))
 END;
 
 -- Whether several cards hold parts of what is trained each, as they do where nobody says otherwise. Who asks for that

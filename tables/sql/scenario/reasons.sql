@@ -121,6 +121,21 @@ CREATE OR REPLACE MACRO packed_experts_reason(model, scenario) AS CASE
         THEN 'how packed experts are divided among GPUs is not established yet: sharding := ddp'
 END;
 
+-- Chunks by the memory that is free: how many are taken of more tokens than all of which fit the bound that later
+-- releases have depends on the card, and so does whether they fit a second step.
+CREATE OR REPLACE MACRO chunk_reason(model, scenario) AS CASE
+    WHEN scenario.loss NOT IN ('fused-by-free', 'fused-at-once') THEN NULL
+    WHEN NOT scenario.is_adapter OR scenario.fused_loss IS DISTINCT FROM 'unsloth'
+        THEN 'loss := ' || scenario.loss || ' is of Unsloth before 2026.10: lora or qlora with engine_id := unsloth'
+    WHEN model.has_logit_cap THEN 'what the loss of Unsloth before 2026.10 holds of logits that are capped is not '
+        || 'described: ask for a later version'
+    WHEN scenario.loss = 'fused-at-once' AND chunk_of_all_tokens(model, scenario) > scenario.unsloth_chunk_bytes_most
+        THEN 'before 2026.7 Unsloth takes the loss by chunks of half of the memory that is free, and one where it '
+            || 'would be two: whether a second step fits depends on the card where the logits of a micro-batch are '
+            || 'more than 4 GiB, as those of ' || step_tokens(scenario)::BIGINT || ' tokens are here; fewer tokens or '
+            || 'a later version have an answer'
+END;
+
 -- Optimizer, loss, precision and checkpointing.
 -- Copies of embedding and head beside adapters.
 CREATE OR REPLACE MACRO saved_reason(model, scenario, optimizer) AS CASE
@@ -169,11 +184,12 @@ CREATE OR REPLACE MACRO recipe_reason(scenario, optimizer) AS CASE
     WHEN optimizer.state_form = 'projected' AND scenario.optimizer_rank < 1 THEN 'optimizer_rank starts at 1'
     WHEN optimizer.state_form = 'projected' AND scenario.gpu_count > 1 AND scenario.sharding NOT IN ('none', 'ddp') THEN
         'optimizer_id := ' || scenario.optimizer_id || ' needs whole matrices on each GPU: sharding := ddp'
-    WHEN scenario.phase_id <> 'inference' AND scenario.loss NOT IN ('full', 'chunked', 'fused', 'logged',
-        'logged-blocks', 'logged-copy', 'one-pass', 'recomputed', 'recomputed-fp32', 'tiled', 'tiled-reference',
+    WHEN scenario.phase_id <> 'inference' AND scenario.loss NOT IN ('full', 'chunked', 'fused', 'fused-by-free',
+        'fused-at-once', 'logged', 'logged-blocks', 'logged-copy', 'one-pass', 'recomputed', 'recomputed-fp32',
+        'tiled', 'tiled-reference',
         'score')
-        THEN 'loss is full, chunked, fused, logged, logged-blocks, logged-copy, one-pass, recomputed, '
-            || 'recomputed-fp32, tiled, tiled-reference or score'
+        THEN 'loss is full, chunked, fused, fused-by-free, fused-at-once, logged, logged-blocks, logged-copy, '
+            || 'one-pass, recomputed, recomputed-fp32, tiled, tiled-reference or score'
     WHEN scenario.loss = 'score' AND (scenario.gpu_count > 1 AND scenario.sharding <> 'ddp'
         OR scenario.offload <> 'none' OR optimizer.state_form NOT IN ('elementwise', 'blockwise'))
         THEN 'loss := score (a head of one number) is counted on one GPU or under sharding := ddp, with '
@@ -319,7 +335,8 @@ CREATE OR REPLACE MACRO scenario_reason(model, dtype, weight, scenario, optimize
     name_reason(model, dtype, scenario), pass_reason(model, dtype, scenario), size_reason(model, scenario),
     packed_experts_reason(model, scenario), unpacked_reason(scenario),
     adapter_reason(model, dtype, scenario), saved_reason(model, scenario, optimizer),
-    recipe_reason(scenario, optimizer), in_backward_reason(scenario), way_reason(model, weight, scenario),
+    chunk_reason(model, scenario), recipe_reason(scenario, optimizer), in_backward_reason(scenario),
+    way_reason(model, weight, scenario),
     counted_reason(model, scenario), read_reason(model, scenario), served_reason(model, dtype, scenario),
     unestablished_reason(model, scenario));
 

@@ -10,6 +10,10 @@
 --                in fp32 until the next step's are there
 --   fused    the gradients are taken in the forward pass, chunk by chunk: the hidden states' and the head's are kept,
 --       no logits
+--   fused-by-free  fused, by chunks that the memory decides which is free at the first step: half of it, and no more
+--       than a bound. fused-at-once: half of it and no bound, rounded down to one chunk where it takes two. What is
+--       counted is what a card needs so that no chunk is too large for it, whatever its size; what the process shows
+--       grows with the card
 --   logged   full, and a copy of the logits in fp32 for what is logged of them (TRL 1.3 to 1.5); logged-blocks: of
 --       trl_block_tokens, three times (TRL 1.6)
 --   recomputed  projection and loss for trl_chunk_tokens at a time, each a checkpoint: a copy of the last hidden state
@@ -27,7 +31,9 @@
 --   chunked: torchtune's LinearCrossEntropyLoss (loss_chunks of constant.csv, not compiled), with chunks_logits its
 --   CEWithChunkedOutputLoss; fused: Liger's fused linear cross-entropy, whose chunk has as
 --   many tokens that its logits are about as large as the hidden states of all, and which sums the head's gradient over
---   an fp32 product; with fused_loss = unsloth the chunks and the fp32 logits of unsloth_zoo's fused_linear.py.
+--   an fp32 product; with fused_loss = unsloth the chunks and the fp32 logits of unsloth_zoo's fused_linear.py;
+--   fused-by-free, fused-at-once: _get_chunk_multiplier of its cross_entropy_loss.py (source unsloth-chunked-loss), and
+--   the buffers of the kernels that PyTorch compiles of compute_fused_ce_loss: logits and their gradients, in 16 bits.
 --   one-pass: TRL's selective_log_softmax_and_entropy over Transformers' logits (source trl-1.14.2), in fp32 as
 --   accelerate hands them on; tiled: TRL's add_fused_lm_head with its Triton kernels (source trl-1.16.0), its steps in
 --   tests/oracle/preference.csv, under FSDP2 in sharded_peaks.csv; under ZeRO it gathers the head by itself, in both
@@ -63,6 +69,8 @@ CREATE OR REPLACE MACRO loss_bytes(model, scenario) AS
 
 CREATE OR REPLACE MACRO kept_per_logit(model, scenario) AS CASE scenario.loss
     WHEN 'fused' THEN 0
+    WHEN 'fused-by-free' THEN 0
+    WHEN 'fused-at-once' THEN 0
     WHEN 'tiled' THEN 0
     WHEN 'tiled-reference' THEN 0
     WHEN 'recomputed' THEN 0
@@ -96,6 +104,27 @@ CREATE OR REPLACE MACRO fused_chunk_tokens(model, scenario) AS CASE scenario.fus
     ELSE pow(2, ceil(log2(ceil(step_tokens(scenario) / ceil(logit_width(model, scenario) / model.hidden_size)))))
 END;
 
+-- Chunks of half of what is free at the first loss: the chunk fits the second step too where the memory that this one
+-- takes beyond the first is no more than that half. Beyond it are the adapters' gradients and two states of each (all
+-- in fp32), and what longer rows keep: the inputs of layers that are on the card, and four tensors like them beside the
+-- loss. So as much room as that, or as a chunk of all tokens, or as the bound, is enough. Where half of what is free
+-- may be rounded to all of it, only room for all tokens is.
+CREATE OR REPLACE MACRO is_fused(scenario) AS
+    coalesce(scenario.loss IN ('fused', 'fused-by-free', 'fused-at-once'), false);
+CREATE OR REPLACE MACRO chunk_of_all_tokens(model, scenario) AS
+    2 * scenario.compute_bytes * logit_width(model, scenario) * step_tokens(scenario);
+CREATE OR REPLACE MACRO later_room(model, scenario) AS
+    3 * 4 * scenario.trained_elements
+    + step_tokens(scenario) * (inputs_on_card(model, scenario, scenario.sums)
+        + 4 * model.hidden_size * scenario.residual_bytes);
+CREATE OR REPLACE MACRO free_chunk_room(model, scenario) AS CASE scenario.loss
+    WHEN 'fused-at-once' THEN chunk_of_all_tokens(model, scenario)
+    WHEN 'fused-by-free' THEN least(chunk_of_all_tokens(model, scenario),
+        scenario.unsloth_chunk_bytes_most * scenario.compute_bytes / 2,
+        iif(scenario.compute_bytes = 2, later_room(model, scenario), NULL))
+    ELSE 0
+END;
+
 -- the share of a sequence whose loss is taken at a time
 CREATE OR REPLACE MACRO loss_chunk_share(scenario) AS
     least(scenario.loss_chunk_tokens / scenario.context_tokens, 1);
@@ -108,7 +137,7 @@ CREATE OR REPLACE MACRO fused_logit_bytes(scenario) AS
 -- autocast leaves in what both are in
 CREATE OR REPLACE MACRO has_wide_fused_head(scenario) AS scenario.precision = 'amp' AND NOT scenario.is_adapter;
 CREATE OR REPLACE MACRO kept_by_fused_loss(model, scenario) AS
-    iif(scenario.loss = 'fused' AND logit_width(model, scenario) > 0,
+    iif(is_fused(scenario) AND logit_width(model, scenario) > 0,
         iif(has_wide_fused_head(scenario), scenario.residual_bytes, scenario.compute_bytes) * model.hidden_size
             * step_tokens(scenario) + iif(scenario.is_adapter, 0, iif(has_wide_fused_head(scenario), 4,
             scenario.compute_bytes) * head_matrix_elements(model, scenario)), 0);
@@ -207,8 +236,9 @@ CREATE OR REPLACE MACRO loss_work(model, scenario, head_gradient) AS CASE
     WHEN logit_width(model, scenario) = 0 THEN 0
     WHEN is_recomputed_head(scenario) THEN recomputed_loss_work(model, scenario)
     WHEN is_tiled(scenario) THEN tiled_loss_work(model, scenario)
-    WHEN scenario.loss = 'fused' THEN
-        fused_chunk_tokens(model, scenario) * logit_width(model, scenario) * fused_logit_bytes(scenario)
+    WHEN is_fused(scenario) THEN
+        greatest(fused_chunk_tokens(model, scenario) * logit_width(model, scenario) * fused_logit_bytes(scenario),
+            free_chunk_room(model, scenario))
         + iif(scenario.is_adapter, 0, iif(scenario.compute_bytes = 4, 4, 6) * head_matrix_elements(model, scenario))
     -- (where the logits are one tensor, the fp32 gradients of all chunks beside what they are joined to; else the
     -- log-softmax's gradients of a chunk; or, before the loss, fp32 logits of the step before beside both of this,

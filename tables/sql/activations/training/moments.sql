@@ -66,7 +66,7 @@ CREATE OR REPLACE MACRO forward_moment(model, scenario, stage) AS
     + stage.is_last * iif(is_tiled(scenario), iif(is_recomputed_head(scenario), recomputed_part_bytes(model, scenario),
         tile_bytes(model, scenario)), 0)
     -- (a fused loss takes its gradients here, while autocast's copies of the layers are there)
-    + stage.is_last * iif(scenario.loss = 'fused', loss_work(model, scenario, 0), 0)
+    + stage.is_last * iif(is_fused(scenario), loss_work(model, scenario, 0), 0)
     + iif(scenario.is_autocast AND scenario.checkpointing <> 'none',
         2 * cast_elements(model) / scenario.tensor_parallel, 0);
 
@@ -204,7 +204,7 @@ CREATE OR REPLACE MACRO end_moment(model, scenario, stage) AS
         -- (of sharded gradients sharding/gathered.sql counts it)
         WHEN scenario.is_adapter OR scenario.gradient_shards > 1 OR scenario.pipeline_parallel > 1 THEN 0
         WHEN is_tied(model, scenario) THEN model.embedding_elements * scenario.trained_bytes_each
-            / scenario.tensor_parallel * (iif(scenario.precision = 'amp' OR scenario.loss = 'fused', 1, 2)
+            / scenario.tensor_parallel * (iif(scenario.precision = 'amp' OR is_fused(scenario), 1, 2)
                 + iif(scenario.has_standing_gradients, 1, 0))
         WHEN scenario.has_standing_gradients
             THEN model.embedding_elements * scenario.trained_bytes_each / scenario.tensor_parallel
