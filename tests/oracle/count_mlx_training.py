@@ -8,8 +8,7 @@
 The step is that of mlx_lm.tuner.trainer.train itself, compiled, over models of mlx_lm.models with the sizes of training_models.csv. MLX
 plans it as it does on a Mac; hollow_metal.cpp takes the place of its Metal backend: every primitive allocates what it does there, nothing
 is computed, so that no memory is touched and models of any size fit. How long tensors stay is Metal's rule for a GPU that is slower than the
-program (10 command buffers wait, HOLLOW_BUFFERS); `settled_bytes` is the same for one that is done at once. That rule was held to a
-Mac: Qwen3 8B in 4 bits, 8192 tokens, rank 8, --grad-checkpoint is 27,574,528,220 bytes here and was 25.68 GiB on an M1 Max (README of
+program (10 command buffers wait; HOLLOW_BUFFERS is another number, 0 for a GPU that is done at once). That rule was held to a Mac: Qwen3 8B in 4 bits, 8192 tokens, rank 8, --grad-checkpoint is 27,574,528,220 bytes here and was 25.68 GiB on an M1 Max (README of
 github.com/IonDen/mlx-train-perf 0.3.0). The loss is that of 0.32.2, in several operations.
 
 A row of `program` mlx-lm trains its own last 16 layers, any other all.
@@ -119,9 +118,8 @@ def trained(model, row: rows.Row) -> None:
     linear_to_lora_layers(model, layers, asked)
 
 
-def peak_of(row: rows.Row, waiting: int) -> tuple[int, int, str]:
+def peak_of(row: rows.Row) -> tuple[int, int, str]:
     """Bytes at the peak of a step, and elements that are trained; in a process of its own, of which the trainer changes classes."""
-    os.environ["HOLLOW_BUFFERS"] = str(waiting)
     from importlib.metadata import version
 
     import mlx.core as mx
@@ -157,11 +155,8 @@ def peak_of(row: rows.Row, waiting: int) -> tuple[int, int, str]:
 def count(row: rows.Row) -> rows.Row:
     spawned = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(1, spawned, max_tasks_per_child=1) as pool:
-        peak, elements, versions = pool.submit(peak_of, row, 10).result()
-        settled, _, _ = pool.submit(peak_of, row, 0).result()
-    return {
-        "peak_bytes": str(peak), "settled_bytes": str(settled), "trained_parameters": str(elements), "versions": versions,
-    }  # fmt: skip
+        peak, elements, versions = pool.submit(peak_of, row).result()
+    return {"peak_bytes": str(peak), "trained_parameters": str(elements), "versions": versions}
 
 
 if __name__ == "__main__":
