@@ -13,7 +13,7 @@
 CREATE OR REPLACE MACRO trained_elements(model, scenario) AS
     iif(scenario.phase_id IN ('lora', 'qlora'), adapter_elements(model, scenario),
         -- (MLX LM unfreezes layers, and never embedding, head or last norm)
-        iif(scenario.waiting_buffers IS NOT NULL, of_trained_layers(model.layer_elements, model, scenario)::BIGINT,
+        iif(scenario.graph IS NOT NULL, of_trained_layers(model.layer_elements, model, scenario)::BIGINT,
             model.parameter_count - iif(is_scored(scenario), model.output_elements, 0)
                 + iif(scenario.unties_head AND model.is_head_tied, model.embedding_elements, 0)));
 
@@ -26,7 +26,7 @@ END;
 -- (Of a step that is one graph the optimizer's part of each weight runs as its gradient comes: those that wait are
 -- counted with the tensors of that moment, activations/training/graph.sql.)
 CREATE OR REPLACE MACRO gradients_bytes(model, scenario) AS CASE
-    WHEN scenario.waiting_buffers IS NOT NULL AND scenario.gradient_accumulation = 1 THEN 0
+    WHEN scenario.graph IS NOT NULL AND scenario.gradient_accumulation = 1 THEN 0
     WHEN scenario.steps_in_backward THEN model.largest_parameter_elements
     ELSE scenario.trained_elements
 END * scenario.gradient_bytes_each + saved_bytes(model, scenario) + embedding_gradient_bytes(model, scenario);

@@ -67,7 +67,7 @@ CREATE OR REPLACE MACRO adapter_reason(model, dtype, scenario) AS CASE
     WHEN scenario.phase_id = 'lora' AND NOT dtype.is_trainable
         THEN 'LoRA keeps its base in 16 or 32 bits; a quantised base is QLoRA'
     WHEN scenario.phase_id = 'qlora' AND scenario.dtype_id NOT IN ('nf4', 'nf4-double', 'int8')
-        AND NOT scenario.has_packed_experts AND NOT scenario.keeps_unpacked AND scenario.waiting_buffers IS NULL
+        AND NOT scenario.has_packed_experts AND NOT scenario.keeps_unpacked AND scenario.graph IS NULL
         THEN 'QLoRA needs a base in nf4, nf4-double or int8, or in nf4-experts or nf4-double-experts'
     WHEN scenario.is_adapter AND scenario.lora_rank < 1 THEN 'lora_rank starts at 1'
     WHEN scenario.is_adapter AND scenario.lora_targets NOT IN ('attention', 'query-value', 'all-linear',
@@ -237,7 +237,7 @@ CREATE OR REPLACE MACRO way_reason(model, weight, scenario) AS CASE
     WHEN scenario.phase_id = 'inference' AND scenario.engine_id IN (SELECT engine_id FROM engine
         WHERE starts_with(parallelism, 'zero')) AND scenario.reads_prompt = 'none'
         THEN scenario.engine_id || ' only trains'
-    WHEN NOT scenario.prepares_base AND NOT scenario.is_adapter AND scenario.waiting_buffers IS NULL THEN
+    WHEN NOT scenario.prepares_base AND NOT scenario.is_adapter AND scenario.graph IS NULL THEN
         scenario.engine_id || ' is answered for with adapters only: phase_id := qlora or lora'
     WHEN scenario.rotations_in = 'layers' AND model.max_context_tokens IS NULL AND NOT model.has_position_embedding
         THEN
@@ -268,12 +268,12 @@ END;
 -- Engines whose own code was counted for some models and recipes (trained_model_types of the table engine).
 CREATE OR REPLACE MACRO counted_reason(model, dtype, scenario) AS CASE
     WHEN scenario.trained_model_types IS NULL OR scenario.phase_id = 'inference' THEN NULL
-    WHEN scenario.waiting_buffers IS NOT NULL AND graph_reason(dtype, scenario) IS NOT NULL
+    WHEN scenario.graph IS NOT NULL AND graph_reason(dtype, scenario) IS NOT NULL
         THEN graph_reason(dtype, scenario)
-    WHEN scenario.waiting_buffers IS NOT NULL AND list_contains(string_split(scenario.trained_model_types, ' '),
+    WHEN scenario.graph IS NOT NULL AND list_contains(string_split(scenario.trained_model_types, ' '),
         model.model_type) AND NOT coalesce(list_bool_or(list_transform(model.mixers,
         lambda layer: layer.window_tokens IS NOT NULL)), false) THEN NULL
-    WHEN scenario.waiting_buffers IS NOT NULL THEN 'what ' || scenario.engine_id || ' holds while it trains was counted '
+    WHEN scenario.graph IS NOT NULL THEN 'what ' || scenario.engine_id || ' holds while it trains was counted '
         || 'for models of type ' || replace(scenario.trained_model_types, ' ', ', ') || ' without sliding windows'
     WHEN NOT scenario.is_adapter AND scenario.phase_id <> 'full-finetune'
         OR scenario.adapter <> 'lora' AND NOT is_prompted(scenario)

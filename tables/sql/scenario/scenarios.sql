@@ -102,7 +102,8 @@ CREATE OR REPLACE MACRO answers_for(model, scenario, run) AS coalesce(
     iif(scenario.program IS NULL, run.name || coalesce(' ' || run.engine_version, ''), scenario.program_holds_for)
         || iif(scenario.phase_id = 'inference' AND run.reads_prompt = 'whole' AND caches_unread(model),
             ', use_cache not set to false', '')
-        || iif(scenario.phase_id <> 'inference' AND run.waiting_buffers IS NOT NULL AND scenario.last_layers IS NULL,
+        || iif(scenario.phase_id <> 'inference' AND run.graph IS NOT NULL
+            AND scenario.program_base.last_layers IS NULL,
             ', of all layers (--num-layers -1)', '')
         || packed_base_words(scenario) || repository_words(model, scenario) || embedder_words(model, scenario)
         || iif(is_expert_folded(scenario), ', expert_tensor_parallel_size 1', '')
@@ -212,7 +213,6 @@ scenario AS (
             'pure', usual_precision(asked.phase_id, asked.dtype_id)))) AS precision,
         has_wide_base(asked, engine, model) AS prepares_base, asked.program_base.adapter_bytes AS packed_adapter_bytes,
         asked.program_base.balance_bytes AS balance_bytes_per_expert, asked.program_base.packed_base AS packed_base,
-        asked.program_base.last_layers AS last_layers,
         in_training(asked, coalesce(asked.segments_asked, engine.expandable_segments, false)) AS expandable_segments,
         iif(asked.is_adapter, coalesce(asked.lora_rank, 16), NULL)::BIGINT AS lora_rank,
         iif(asked.is_adapter, coalesce(asked.lora_targets, iif(dtype.has_packed_experts, 'attention-experts',
@@ -338,9 +338,7 @@ resolved AS (
         asked_trained_bytes_each(scenario) AS trained_bytes_each, coalesce(run.chunks_logits, false) AS chunks_logits,
         run.keeps_alternate_products, run.joins_projections, run.unties_head, run.loss_chunk_tokens, run.window_use,
         run.packs_head, run.casts_unpacked, run.keeps_unpacked, run.keeps_packed_inputs, run.norms_embedding,
-        tokens_beyond_window_of(scenario, run, constants) AS tokens_beyond_window, run.trained_model_types,
-        run.waiting_buffers, constants.mlx_buffer_mebielements, constants.mlx_layer_operations,
-        constants.mlx_logit_bytes,
+        tokens_beyond_window_of(scenario, run, constants) AS tokens_beyond_window, run.trained_model_types, run.graph,
         run.norm_form AS engine_norm_form, run.cell_tokens, run.sharing, run.logits_of, run.inputs_on_host,
         run.reads_prompt, run.rotations_in, run.copies_tied_head, run.extra_window_cells, run.several_gpus_reason,
         run.encoder_reason, run.inference_error_band, run.training_error_band, run.unknown_reason AS engine_reason,

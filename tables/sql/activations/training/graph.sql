@@ -36,27 +36,32 @@ CREATE OR REPLACE MACRO kept_by_graph_layer(model, scenario) AS graph_score_byte
         + iif(model.mixers[1].has_qk_norm, 2 * (model.query_max + model.key_max), 0)
         + iif(scenario.is_adapter, 4, 2) * graph_inputs(model, scenario));
 
--- and what it makes that nothing keeps: results of products, of adapters' in fp32, norms and the block's product;
--- all of it where it is recomputed
+-- and what it makes that nothing keeps: results of products, of adapters' in fp32, norms and the block's product
 CREATE OR REPLACE MACRO made_by_graph_layer(model, scenario) AS step_tokens(scenario) * (2 * (4 * model.hidden_size
         + model.query_max + 2 * model.key_max + 3 * graph_block_width(model))
         + iif(scenario.is_adapter, 2.0 * (adapted_elements(model, scenario) - adapted_inputs(model, scenario))
-            / greatest(model.layer_count, 1), 0))
-    + iif(scenario.checkpointing = 'full', kept_by_graph_layer(model, scenario), 0);
+            / greatest(model.layer_count, 1), 0));
+
+-- In flight: of layers that are recomputed all of it, and while the loss's tensors are there one of these at least.
+CREATE OR REPLACE MACRO graph_layer_recomputed(model, scenario) AS
+    iif(scenario.checkpointing = 'full', kept_by_graph_layer(model, scenario), 0);
+CREATE OR REPLACE MACRO graph_in_flight(model, scenario, layers, least_recomputed) AS
+    layers * made_by_graph_layer(model, scenario)
+    + greatest(layers, least_recomputed) * graph_layer_recomputed(model, scenario);
 
 -- elements that a layer touches: activations, and weights as they are stored
 CREATE OR REPLACE MACRO graph_layer_elements(model, scenario) AS graph_score_bytes(model, scenario)
-    + step_tokens(scenario) * (8 * model.hidden_size + 4 * model.query_max + 6 * model.key_max
-        + 9 * graph_block_width(model))
+    + step_tokens(scenario) * (8 * model.hidden_size + 4 * model.query_max + 8 * model.key_max
+        + 8 * graph_block_width(model))
     + model.layer_elements / greatest(model.layer_count, 1) * iif(scenario.phase_id = 'qlora',
-        (scenario.whole_weights / model.parameter_count - 1 / 16) / 4 + 1 / 32, 1);
+        scenario.whole_weights / model.parameter_count / 4, 1);
 CREATE OR REPLACE MACRO layers_in_flight(model, scenario, buffers) AS least(trained_layers(model, scenario),
-    buffers * 1048576 * scenario.mlx_buffer_mebielements / graph_layer_elements(model, scenario)
-    + (scenario.waiting_buffers + 1) / scenario.mlx_layer_operations);
+    buffers * scenario.graph.buffer_elements / graph_layer_elements(model, scenario)
+    + (scenario.graph.waiting_buffers + 1) / scenario.graph.layer_operations);
 
 -- (the loss's own operations fill buffers too)
-CREATE OR REPLACE MACRO buffers_beside_loss(model, scenario) AS scenario.waiting_buffers + 1 - least(3,
-    10 * logit_width(model, scenario) * step_tokens(scenario) / (1048576 * scenario.mlx_buffer_mebielements));
+CREATE OR REPLACE MACRO buffers_beside_loss(model, scenario) AS scenario.graph.waiting_buffers + 1 - least(2,
+    8 * logit_width(model, scenario) * step_tokens(scenario) / scenario.graph.buffer_elements);
 
 CREATE OR REPLACE MACRO kept_by_graph(model, scenario) AS trained_layers(model, scenario)
     * iif(scenario.checkpointing = 'full', 2 * model.hidden_size * step_tokens(scenario),
@@ -64,18 +69,18 @@ CREATE OR REPLACE MACRO kept_by_graph(model, scenario) AS trained_layers(model, 
 
 -- gradients of whole matrices, each a buffer of its own, until the optimizer's part of them is through
 CREATE OR REPLACE MACRO graph_gradients(model, scenario) AS iif(scenario.is_adapter, 0,
-    2.0 * (scenario.waiting_buffers + 1) * model.hidden_size * graph_block_width(model));
+    2.0 * (scenario.graph.waiting_buffers + 1) * model.hidden_size * graph_block_width(model));
 
 CREATE OR REPLACE MACRO graph_moments(model, scenario, stage) AS {
     'loss': held_throughout(stage) + stage.gradients + kept_by_graph(model, scenario)
-        + scenario.mlx_logit_bytes * logit_width(model, scenario) * step_tokens(scenario)
-        + layers_in_flight(model, scenario, buffers_beside_loss(model, scenario))
-            * made_by_graph_layer(model, scenario) + graph_gradients(model, scenario),
+        + scenario.graph.logit_bytes * logit_width(model, scenario) * step_tokens(scenario)
+        + graph_in_flight(model, scenario, layers_in_flight(model, scenario, buffers_beside_loss(model, scenario)), 1)
+        + graph_gradients(model, scenario),
     'forward': held_throughout(stage) + stage.gradients,
     'backward': held_throughout(stage) + stage.gradients + kept_by_graph(model, scenario)
         + 3 * graph_score_bytes(model, scenario)
-        + iif(scenario.checkpointing = 'full', kept_by_graph_layer(model, scenario), 0)
-        + layers_in_flight(model, scenario, scenario.waiting_buffers + 1) * made_by_graph_layer(model, scenario)
+        + graph_layer_recomputed(model, scenario)
+        + graph_in_flight(model, scenario, layers_in_flight(model, scenario, scenario.graph.waiting_buffers + 1), 0)
         + graph_gradients(model, scenario),
     'end': held_throughout(stage) + stage.gradients,
     'optimizer': held_throughout(stage) + stage.gradients

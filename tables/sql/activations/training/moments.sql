@@ -218,7 +218,7 @@ CREATE OR REPLACE MACRO optimizer_moment(model, scenario, optimizer, stage) AS
         model.largest_parameter_elements / scenario.tensor_parallel / scenario.optimizer_shards);
 
 -- The moments of a step on one stage, with what several GPUs add to each.
-CREATE OR REPLACE MACRO moments(model, scenario, optimizer, stage) AS iif(scenario.waiting_buffers IS NOT NULL,
+CREATE OR REPLACE MACRO moments(model, scenario, optimizer, stage) AS iif(scenario.graph IS NOT NULL,
     graph_moments(model, scenario, stage), {
     'loss': loss_moment(model, scenario, stage) + gathered_at_loss(model, scenario, stage)
         + gathered_for_tiles(model, scenario, stage) + model.mask_buffer_bytes,
