@@ -12,7 +12,7 @@ USUAL_OVER = 0.07
 ASKED = {
     "model_id": "meta-llama/Llama-3.1-8B", "phase_id": "qlora", "engine_id": "mlx-lm", "dtype_id": "mlx-4bit", "precision": "mixed",
     "checkpointing": "none", "loss": "full", "lora_targets": "all-linear", "lora_rank": 8, "context_tokens": 512, "gpu_count": 1,
-    "adapter": None, "lora_dropout": None, "optimizer_id": None, "program": None, "program_version": None,
+    "adapter": "lora", "lora_dropout": 0.0, "optimizer_id": "adamw", "program": None, "program_version": None,
 }  # fmt: skip
 
 
@@ -58,7 +58,7 @@ def test_what_was_not_counted_in_its_code_has_a_reason(footprints):
     """Other models, recipes and phases than those of mlx_training.csv; the first is one of them."""
     others = [
         {}, {"precision": "pure"}, {"loss": "fused"}, {"checkpointing": "selective"}, {"dtype_id": "nf4"}, {"gpu_count": 2},
-        {"phase_id": "pretrain", "lora_targets": None, "lora_rank": None, "dtype_id": "bf16"}, {"adapter": "dora"},
+        {"phase_id": "pretrain", "lora_targets": None, "lora_rank": None, "dtype_id": "bf16", "adapter": None, "lora_dropout": None}, {"adapter": "dora"},
         {"lora_dropout": 0.05}, {"optimizer_id": "sgd"}, {"model_id": "Qwen/Qwen3-30B-A3B"}, {"model_id": "google/gemma-2b"},
     ]  # fmt: skip
     known, *unknown = footprints([ASKED | other for other in others])
@@ -69,7 +69,7 @@ def test_what_was_not_counted_in_its_code_has_a_reason(footprints):
 
 def test_the_program_trains_sixteen_layers_and_says_so(footprints):
     own, all_layers, old = footprints([
-        ASKED | {"program": "mlx-lm"}, ASKED, ASKED | {"program": "mlx-lm", "program_version": "0.28"},
+        ASKED | {"program": "mlx-lm"}, ASKED, ASKED | {"program": "mlx-lm", "program_version": "0.28", "engine_id": "mlx-lm"},
     ])  # fmt: skip
     assert own["adapters_bytes"] * 2 == all_layers["adapters_bytes"]
     assert own["total_bytes"] < all_layers["total_bytes"] and old["total_bytes"] is None

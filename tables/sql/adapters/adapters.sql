@@ -72,7 +72,8 @@ CREATE OR REPLACE MACRO adapted_modules(model, scenario) AS
 CREATE OR REPLACE MACRO trained_layers(model, scenario) AS
     least(coalesce(scenario.program_base.last_layers, model.layer_count), model.layer_count);
 CREATE OR REPLACE MACRO of_trained_layers(elements, model, scenario) AS iif(
-    scenario.program_base.last_layers IS NULL, elements, elements * trained_layers(model, scenario) / greatest(model.layer_count, 1));
+    scenario.program_base.last_layers IS NULL, elements,
+    elements * trained_layers(model, scenario) / greatest(model.layer_count, 1));
 
 CREATE OR REPLACE MACRO adapter_elements(model, scenario) AS of_trained_layers(CASE
     WHEN scenario.phase_id NOT IN ('lora', 'qlora') THEN 0
