@@ -11,7 +11,7 @@ UNDER, OVER = -0.04, 0.17
 USUAL_OVER = 0.07
 ASKED = {
     "model_id": "meta-llama/Llama-3.1-8B", "phase_id": "qlora", "engine_id": "mlx-lm", "dtype_id": "mlx-4bit", "precision": "mixed",
-    "checkpointing": "none", "loss": "full", "lora_targets": "all-linear", "lora_rank": 8, "context_tokens": 512, "gpu_count": 1,
+    "checkpointing": "none", "loss": "full", "lora_targets": "all-linear", "lora_rank": 8, "context_tokens": 512, "sequences": 4, "gpu_count": 1,
     "adapter": "lora", "lora_dropout": 0.0, "optimizer_id": "adamw", "program": None, "program_version": None,
 }  # fmt: skip
 

@@ -24,8 +24,9 @@ SELECT
     memory.encoder_reason,
     training.value AS training_error_band,
     -- a training step that is one graph, and how it is run
-    iif(waiting.value IS NULL, NULL, {'waiting_buffers': waiting.value, 'buffer_elements': constants.mlx_buffer_elements,
-        'layer_operations': constants.mlx_layer_operations, 'logit_bytes': constants.mlx_logit_bytes}) AS graph,
+    iif(waiting.value IS NULL, NULL, {'waiting_buffers': waiting.value,
+        'buffer_elements': constants.mlx_buffer_elements, 'layer_operations': constants.mlx_layer_operations,
+        'logit_bytes': constants.mlx_logit_bytes}) AS graph,
     coalesce(cell.value, 1) AS cell_tokens,
     beyond.value - memory.window_overlap_tokens AS tokens_beyond_window, memory.extra_window_cells,
     most.value AS most_sequences
