@@ -7,8 +7,9 @@
 
 The step is that of mlx_lm.tuner.trainer.train itself, compiled, over models of mlx_lm.models with the sizes of training_models.csv. MLX
 plans it as it does on a Mac; hollow_metal.cpp takes the place of its Metal backend: every primitive allocates what it does there, nothing
-is computed, so that no memory is touched and models of any size fit. How long tensors stay is Metal's rule for a GPU that is slower than the
-program (10 command buffers wait; HOLLOW_BUFFERS is another number, 0 for a GPU that is done at once). That rule was held to a Mac: Qwen3 8B in 4 bits, 8192 tokens, rank 8, --grad-checkpoint is 27,574,528,220 bytes here and was 25.68 GiB on an M1 Max (README of
+is computed, so that no memory is touched and models of any size fit. How long tensors stay is Metal's rule for a GPU that is slower than
+the program (10 command buffers wait; HOLLOW_BUFFERS is another number, 0 for a GPU that is done at once). That was held to a Mac: Qwen3 8B
+in 4 bits, 8192 tokens, rank 8, --grad-checkpoint is 27,574,528,224 bytes here and was 25.68 GiB on an M1 Max (README of
 github.com/IonDen/mlx-train-perf 0.3.0). The loss is that of 0.32.2, in several operations.
 
 A row of `program` mlx-lm trains its own last 16 layers, any other all.
