@@ -68,7 +68,14 @@ CREATE OR REPLACE MACRO adapted_modules(model, scenario) AS
     of_targets(scenario, model.lora_attention_module_count, model.lora_query_value_module_count,
         model.lora_linear_module_count) + split_adapters(model, scenario);
 
-CREATE OR REPLACE MACRO adapter_elements(model, scenario) AS CASE
+-- Layers that are trained: all, or the last ones of a program that trains no more by itself.
+CREATE OR REPLACE MACRO trained_layers(model, scenario) AS
+    least(coalesce(scenario.program_base.last_layers, model.layer_count), model.layer_count);
+CREATE OR REPLACE MACRO of_trained_layers(elements, model, scenario) AS iif(
+    scenario.program_base.last_layers IS NULL, elements,
+    elements * trained_layers(model, scenario) / greatest(model.layer_count, 1));
+
+CREATE OR REPLACE MACRO adapter_elements(model, scenario) AS of_trained_layers(CASE
     WHEN scenario.phase_id NOT IN ('lora', 'qlora') THEN 0
     WHEN is_prompted(scenario) THEN prompt_elements(model, scenario)
     ELSE scenario.lora_rank * (adapted_elements(model, scenario) + CASE
@@ -78,7 +85,7 @@ CREATE OR REPLACE MACRO adapter_elements(model, scenario) AS CASE
     END + shared_adapter_elements(model, scenario)
         + iif(adapts_head(scenario), model.hidden_size + logit_columns(model, scenario), 0))
     + iif(scenario.adapter = 'dora', adapted_elements(model, scenario) - adapted_inputs(model, scenario), 0)
-END::BIGINT;
+END, model, scenario)::BIGINT;
 
 CREATE OR REPLACE MACRO adapter_bytes_each(scenario) AS
     iif(scenario.precision = 'pure', scenario.compute_bytes, coalesce(scenario.packed_adapter_bytes, 4));

@@ -30,7 +30,8 @@ CREATE OR REPLACE MACRO own_code_band(model, scenario, constants) AS
 CREATE OR REPLACE MACRO has_counted_blocks(model, scenario) AS
     scenario.scheme = 'plain' AND NOT scenario.has_master_weights
     AND NOT is_encoder(model) AND model.cross_layer_count = 0 AND model.recurrences IS NULL
-    AND NOT scenario.chunks_logits AND is_own_loss(scenario) AND scenario.checkpointing <> 'selective';
+    AND scenario.graph IS NULL AND NOT scenario.chunks_logits AND is_own_loss(scenario)
+    AND scenario.checkpointing <> 'selective';
 CREATE OR REPLACE MACRO has_known_blocks(model, scenario) AS has_standing_weights(scenario)
     AND has_counted_blocks(model, scenario) AND model.expert_elements = 0 AND scenario.adapter <> 'dora'
     AND NOT coalesce(scenario.trains_embeddings, false);

@@ -111,6 +111,8 @@ CREATE OR REPLACE MACRO overhead_bytes(scenario, constants, model, gradients) AS
         + communication_bytes(scenario, constants) * (iif(is_spread(scenario) AND scenario.data_parallel > 1, 1, 0)
             + iif(scenario.decode_context_parallel > 1, 1, 0))
     + CASE
+        -- (MLX gives back what it keeps for reuse before Metal's limit is reached)
+        WHEN scenario.phase_id <> 'inference' AND scenario.graph IS NOT NULL THEN 0
         WHEN scenario.phase_id <> 'inference' THEN
             constants.cublas_workspace_bytes + unused_training_bytes(scenario, constants, gradients)
         WHEN scenario.reads_prompt = 'whole' THEN constants.cublas_workspace_bytes

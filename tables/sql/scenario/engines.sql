@@ -23,6 +23,10 @@ SELECT
     sharing.rule AS sharing, memory.adapter_ranks, memory.image_reason, memory.several_gpus_reason,
     memory.encoder_reason,
     training.value AS training_error_band,
+    -- a training step that is one graph, and how it is run
+    iif(waiting.value IS NULL, NULL, {'waiting_buffers': waiting.value,
+        'buffer_elements': constants.mlx_buffer_elements, 'layer_operations': constants.mlx_layer_operations,
+        'logit_bytes': constants.mlx_logit_bytes}) AS graph,
     coalesce(cell.value, 1) AS cell_tokens,
     beyond.value - memory.window_overlap_tokens AS tokens_beyond_window, memory.extra_window_cells,
     most.value AS most_sequences
@@ -34,4 +38,6 @@ LEFT JOIN constant AS most ON most.constant_id = memory.most_sequences_constant
 LEFT JOIN constant AS beyond ON beyond.constant_id = memory.beyond_constant
 LEFT JOIN constant AS band ON band.constant_id = memory.error_band_constant
 LEFT JOIN constant AS unused ON unused.constant_id = memory.unused_spread_constant
-LEFT JOIN constant AS training ON training.constant_id = engine.training_error_band_constant;
+LEFT JOIN constant AS waiting ON waiting.constant_id = engine.waiting_buffers_constant
+LEFT JOIN constant AS training ON training.constant_id = engine.training_error_band_constant
+CROSS JOIN constants_row;

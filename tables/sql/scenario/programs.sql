@@ -287,11 +287,13 @@ SELECT
     class_holds_for(asked, usual, classes) || usual.capability_words || format_words(asked, usual, model)
         || context_words(asked, usual, model) || recomputed_words(usual)
         || coalesce(experts_words(usual, model), '') || balance_words(model, usual.balance_bytes_per_expert)
+        || coalesce(', of the last ' || usual.last_layers || ' layers (--num-layers)', '')
             AS program_holds_for,
     usual.card_share AS program_share,
     {'prepares_base': usual.prepares_base, 'adapter_bytes': usual.packed_adapter_bytes,
         'packed_base': usual.packed_base, 'balance_bytes': usual.balance_bytes_per_expert,
-        'kept_free_mib': usual.kept_free_mib, 'keeps_tower_free': usual.keeps_tower_free} AS program_base
+        'kept_free_mib': usual.kept_free_mib, 'keeps_tower_free': usual.keeps_tower_free,
+        'last_layers': usual.last_layers} AS program_base
 FROM query_table(relation) AS asked
 LEFT JOIN program_name AS known ON known.program_name = lower(asked.program::VARCHAR)
     AND known.phase_id = coalesce(lower(asked.phase_id::VARCHAR), 'inference')
@@ -311,5 +313,6 @@ CREATE OR REPLACE MACRO with_program_in(relation, is_plain) AS TABLE FROM query(
         || 'NULL::VARCHAR AS program_reason, NULL::VARCHAR AS program_holds_for, NULL::DOUBLE AS program_share, '
         || '{''prepares_base'': NULL::BOOLEAN, ''adapter_bytes'': NULL::BIGINT, '
         || '''packed_base'': NULL::VARCHAR, ''balance_bytes'': NULL::BIGINT, '
-        || '''kept_free_mib'': NULL::BIGINT, ''keeps_tower_free'': NULL::BOOLEAN} AS program_base FROM ' || relation
+        || '''kept_free_mib'': NULL::BIGINT, ''keeps_tower_free'': NULL::BOOLEAN, '
+        || '''last_layers'': NULL::BIGINT} AS program_base FROM ' || relation
     ELSE 'FROM with_program(''' || relation || ''')' END);

@@ -67,7 +67,7 @@ CREATE OR REPLACE MACRO adapter_reason(model, dtype, scenario) AS CASE
     WHEN scenario.phase_id = 'lora' AND NOT dtype.is_trainable
         THEN 'LoRA keeps its base in 16 or 32 bits; a quantised base is QLoRA'
     WHEN scenario.phase_id = 'qlora' AND scenario.dtype_id NOT IN ('nf4', 'nf4-double', 'int8')
-        AND NOT scenario.has_packed_experts AND NOT scenario.keeps_unpacked
+        AND NOT scenario.has_packed_experts AND NOT scenario.keeps_unpacked AND scenario.graph IS NULL
         THEN 'QLoRA needs a base in nf4, nf4-double or int8, or in nf4-experts or nf4-double-experts'
     WHEN scenario.is_adapter AND scenario.lora_rank < 1 THEN 'lora_rank starts at 1'
     WHEN scenario.is_adapter AND scenario.lora_targets NOT IN ('attention', 'query-value', 'all-linear',
@@ -253,7 +253,7 @@ CREATE OR REPLACE MACRO way_reason(model, weight, scenario) AS CASE
     WHEN scenario.phase_id = 'inference' AND scenario.engine_id IN (SELECT engine_id FROM engine
         WHERE starts_with(parallelism, 'zero')) AND scenario.reads_prompt = 'none'
         THEN scenario.engine_id || ' only trains'
-    WHEN NOT scenario.prepares_base AND NOT scenario.is_adapter THEN
+    WHEN NOT scenario.prepares_base AND NOT scenario.is_adapter AND scenario.graph IS NULL THEN
         scenario.engine_id || ' is answered for with adapters only: phase_id := qlora or lora'
     WHEN scenario.rotations_in = 'layers' AND model.max_context_tokens IS NULL AND NOT model.has_position_embedding
         THEN
@@ -261,9 +261,36 @@ CREATE OR REPLACE MACRO way_reason(model, weight, scenario) AS CASE
     WHEN scenario.sharding_reason IS NOT NULL THEN scenario.sharding_reason
 END;
 
+-- What of MLX LM's training was counted: its own recipes, one after the other.
+CREATE OR REPLACE MACRO graph_reason(dtype, scenario) AS CASE
+    WHEN scenario.phase_id NOT IN ('full-finetune', 'lora', 'qlora') OR scenario.adapter <> 'lora'
+        OR scenario.has_adapter_dropout OR coalesce(scenario.trains_embeddings, false)
+        OR scenario.lora_targets NOT IN ('query-value', 'attention', 'all-linear')
+        THEN scenario.engine_id || ' is answered for with full fine-tuning, and LoRA and QLoRA of queries and values, '
+            || 'attention or all linear layers, without dropout: phase_id := full-finetune, lora or qlora'
+    WHEN scenario.phase_id = 'qlora' AND dtype.engine_id <> scenario.engine_id
+        THEN 'a QLoRA in ' || scenario.engine_id || ' has a base in a format of its own: dtype_id := mlx-4bit'
+    WHEN scenario.compute_bytes <> 2 OR scenario.precision = 'pure' AND scenario.is_adapter
+        OR scenario.precision <> 'pure' AND NOT scenario.is_adapter
+        THEN scenario.engine_id || ' trains what is in 16 bits: precision := '
+            || iif(scenario.is_adapter, 'mixed, with adapters in fp32', 'pure')
+    WHEN scenario.checkpointing NOT IN ('none', 'full') OR scenario.loss <> 'full' OR scenario.attention = 'masked'
+        OR scenario.offload <> 'none' OR scenario.ema OR scenario.optimizer_id <> 'adamw'
+        THEN scenario.engine_id || ' is answered for with checkpointing := none or full, loss := full, '
+            || 'optimizer_id := adamw (its adam and adamw)'
+    WHEN scenario.gpu_count > 1 THEN 'what ' || scenario.engine_id || ' holds on several machines is not known'
+END;
+
 -- Engines whose own code was counted for some models and recipes (trained_model_types of the table engine).
-CREATE OR REPLACE MACRO counted_reason(model, scenario) AS CASE
+CREATE OR REPLACE MACRO counted_reason(model, dtype, scenario) AS CASE
     WHEN scenario.trained_model_types IS NULL OR scenario.phase_id = 'inference' THEN NULL
+    WHEN scenario.graph IS NOT NULL AND graph_reason(dtype, scenario) IS NOT NULL
+        THEN graph_reason(dtype, scenario)
+    WHEN scenario.graph IS NOT NULL AND list_contains(string_split(scenario.trained_model_types, ' '),
+        model.model_type) AND NOT coalesce(list_bool_or(list_transform(model.mixers,
+        lambda layer: layer.window_tokens IS NOT NULL)), false) THEN NULL
+    WHEN scenario.graph IS NOT NULL THEN 'what ' || scenario.engine_id || ' holds while it trains was counted '
+        || 'for models of type ' || replace(scenario.trained_model_types, ' ', ', ') || ' without sliding windows'
     WHEN NOT scenario.is_adapter AND scenario.phase_id <> 'full-finetune'
         OR scenario.adapter <> 'lora' AND NOT is_prompted(scenario)
         OR coalesce(scenario.trains_embeddings, false)
@@ -336,8 +363,8 @@ CREATE OR REPLACE MACRO scenario_reason(model, dtype, weight, scenario, optimize
     packed_experts_reason(model, scenario), unpacked_reason(scenario),
     adapter_reason(model, dtype, scenario), saved_reason(model, scenario, optimizer),
     chunk_reason(model, scenario), recipe_reason(scenario, optimizer), in_backward_reason(scenario),
-    way_reason(model, weight, scenario),
-    counted_reason(model, scenario), read_reason(model, scenario), served_reason(model, dtype, scenario),
+    way_reason(model, weight, scenario), counted_reason(model, dtype, scenario), read_reason(model, scenario),
+    served_reason(model, dtype, scenario),
     unestablished_reason(model, scenario));
 
 -- What an engine is told beside the scenario, where it has no such setting or refuses it.

@@ -102,6 +102,9 @@ CREATE OR REPLACE MACRO answers_for(model, scenario, run) AS coalesce(
     iif(scenario.program IS NULL, run.name || coalesce(' ' || run.engine_version, ''), scenario.program_holds_for)
         || iif(scenario.phase_id = 'inference' AND run.reads_prompt = 'whole' AND caches_unread(model),
             ', use_cache not set to false', '')
+        || iif(scenario.phase_id <> 'inference' AND run.graph IS NOT NULL
+            AND scenario.program_base.last_layers IS NULL,
+            ', of all layers (--num-layers -1)', '')
         || packed_base_words(scenario) || repository_words(model, scenario) || embedder_words(model, scenario)
         || iif(is_expert_folded(scenario), ', expert_tensor_parallel_size 1', '')
         || iif(scenario.data_parallel > 1 AND scenario.expert_parallel > 1,
@@ -335,7 +338,7 @@ resolved AS (
         asked_trained_bytes_each(scenario) AS trained_bytes_each, coalesce(run.chunks_logits, false) AS chunks_logits,
         run.keeps_alternate_products, run.joins_projections, run.unties_head, run.loss_chunk_tokens, run.window_use,
         run.packs_head, run.casts_unpacked, run.keeps_unpacked, run.keeps_packed_inputs, run.norms_embedding,
-        tokens_beyond_window_of(scenario, run, constants) AS tokens_beyond_window, run.trained_model_types,
+        tokens_beyond_window_of(scenario, run, constants) AS tokens_beyond_window, run.trained_model_types, run.graph,
         run.norm_form AS engine_norm_form, run.cell_tokens, run.sharing, run.logits_of, run.inputs_on_host,
         run.reads_prompt, run.rotations_in, run.copies_tied_head, run.extra_window_cells, run.several_gpus_reason,
         run.encoder_reason, run.inference_error_band, run.training_error_band, run.unknown_reason AS engine_reason,

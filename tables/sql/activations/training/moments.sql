@@ -218,7 +218,8 @@ CREATE OR REPLACE MACRO optimizer_moment(model, scenario, optimizer, stage) AS
         model.largest_parameter_elements / scenario.tensor_parallel / scenario.optimizer_shards);
 
 -- The moments of a step on one stage, with what several GPUs add to each.
-CREATE OR REPLACE MACRO moments(model, scenario, optimizer, stage) AS {
+CREATE OR REPLACE MACRO moments(model, scenario, optimizer, stage) AS iif(scenario.graph IS NOT NULL,
+    graph_moments(model, scenario, stage), {
     'loss': loss_moment(model, scenario, stage) + gathered_at_loss(model, scenario, stage)
         + gathered_for_tiles(model, scenario, stage) + model.mask_buffer_bytes,
     'forward': forward_moment(model, scenario, stage) + gathered_at_forward(model, scenario, stage)
@@ -229,7 +230,7 @@ CREATE OR REPLACE MACRO moments(model, scenario, optimizer, stage) AS {
     'end': end_moment(model, scenario, stage) + gathered_at_end(model, scenario, stage) + model.mask_buffer_bytes,
     'optimizer': optimizer_moment(model, scenario, optimizer, stage) + converted_gradients(scenario, stage)
         + iif(scenario.scheme = 'ddp', stage.gradients, 0) + model.mask_buffer_bytes
-};
+});
 
 CREATE OR REPLACE MACRO largest_moment(moments) AS
     greatest(moments.loss, moments.forward, moments.backward, moments."end", moments.optimizer);
