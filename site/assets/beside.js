@@ -6,8 +6,9 @@ const fill = (template, given) => template.replace(/\{(\w+)\}/g, (_, key) => giv
 const gib = (bytes) => a.gib(bytes / 1024);
 
 export class Beside {
-  constructor(window, data) {
-    Object.assign(this, { window, data, steps: new Map() });
+  // `page` has the words of the first screen for a work.
+  constructor(window, data, page) {
+    Object.assign(this, { window, data, page, steps: new Map() });
     this.splitOf = new Map(data.work.map((work, i) => [work, data.split[i]]));
   }
 
@@ -51,8 +52,33 @@ export class Beside {
     return misses.map((miss) => ({ ...miss, way: this.way(miss, gpu, context, ram) })).filter(({ way }) => way);
   }
 
-  part({ experts, blocks }) { return fill(this.data.part, { experts, blocks }); }
-  flags({ experts }) { return fill(this.data.flags, { experts }); }
+  // The largest popular of them, and one that is smaller.
+  sentence(rows, ram, popular, larger) {
+    if (!rows.length) return [` With ${ram} GB of RAM no further mixture of experts.`];
+    const { leaf, formatOf } = this.page, { size } = this.window.data, large = [...popular].sort(larger), first = large[0] ?? [...rows].sort(larger)[0];
+    const next = [...large, ...[...rows].sort((x, y) => x.work - y.work)].find(({ work }) => size[work] < 0.95 * size[first.work]);
+    const named = [first, next].filter(Boolean).flatMap(({ work, way }, i) => [i ? " and " : "", a.h("b", {}, leaf(work)), ` in ${formatOf(way.column)}`]);
+    return [` With ${ram} GB of RAM also: `, ...named, ".", ...(rows.length > 2 ? [" ", a.h("a", { href: "#with-ram" }, `All ${rows.length.toLocaleString("en")} ›`)] : [])];
+  }
+
+  // Between what fits and what does not.
+  draw(table, rows, now) {
+    const body = table.querySelector("tbody.beside") ?? a.h("tbody", { class: "beside", id: "with-ram", role: "rowgroup" });
+    body.replaceChildren(this.head(now), ...rows.map((row) => this.row(row, now)));
+    if (!body.isConnected) table.querySelector("tbody.misses").before(body);
+  }
+  head({ of, ram, columns }) {
+    const { count, calculatorAsked } = this.page;
+    return a.h("tr", { role: "row" }, a.h("th", { scope: "rowgroup", role: "rowheader", colSpan: columns + 3, class: "group" }, `With ${ram} GB of RAM: ${count(of, "mixture of experts", "mixtures of experts")}`,
+      a.h("small", {}, "Their experts lie in RAM in part, which is slower than what the card holds whole. Models without experts can run so too, more slowly still, and are not listed: ", a.h("a", { href: calculatorAsked() }, "calculate one ›"))));
+  }
+  row({ work, way }, { gpu, context, columns }) {
+    const { nameOf, bar, formatOf, reach, calculation } = this.page, { column, line, experts, blocks, host, ram } = way;
+    const part = fill(this.data.part, { experts, blocks }), flags = fill(this.data.flags, { experts });
+    return a.h("tr", { role: "row" }, nameOf(work), a.h("td", { class: "barcell", role: "cell" }, bar(line, gpu)),
+      a.h("td", { class: "rec", role: "cell" }, a.h("b", {}, formatOf(column)), ` ${gib(needAt(line, context).total)} of ${gib(gpu.bytes)}\u00a0GiB`),
+      a.h("td", { class: "why", role: "cell", colSpan: columns }, "and ", a.h("b", {}, `${gib(host)} of ${gib(ram)} GiB of RAM`), ` with ${part} (`, a.h("code", {}, flags), `). Longest context: ${reach(way, work)}. `, calculation(work, column)));
+  }
 }
 
 // The error band at a context: between two of them the larger.
@@ -60,16 +86,4 @@ function bandAt({ at, band }, context) {
   if (!Array.isArray(band)) return band;
   const high = at.findIndex((place) => place >= context);
   return at[high] === context ? band[high] : Math.max(...band.slice(Math.max(0, high - 1), high + 1));
-}
-
-// What stands above the rows, and a row: `say` gives the words of the page for what it has of a work.
-export function head(columns, many, ram, calculator) {
-  return a.h("tr", { role: "row" }, a.h("th", { scope: "rowgroup", role: "rowheader", colSpan: columns, class: "group" }, `With ${ram} GB of RAM: ${many}`,
-    a.h("small", {}, "Their experts lie in RAM in part, which is slower than what the card holds whole. Models without experts can run so too, more slowly still, and are not listed: ", a.h("a", { href: calculator }, "calculate one ›"))));
-}
-export function row(beside, { way }, say) {
-  const need = needAt(way.line, say.context).total;
-  return a.h("tr", { role: "row" }, say.name, a.h("td", { class: "barcell", role: "cell" }, say.bar(way.line)),
-    a.h("td", { class: "rec", role: "cell" }, a.h("b", {}, say.format), ` ${gib(need)} of ${gib(say.gpu.bytes)}\u00a0GiB`),
-    a.h("td", { class: "why", role: "cell", colSpan: say.columns }, "and ", a.h("b", {}, `${gib(way.host)} of ${gib(way.ram)} GiB of RAM`), ` with ${beside.part(way)} (`, a.h("code", {}, beside.flags(way)), `). Longest context: ${say.reach}. `, say.link));
 }

@@ -275,28 +275,15 @@ function missOf({ work, cells, deciding }) {
 
 // Mixtures that the card holds with the experts of some layers in the computer's memory, where somebody says how much of it there is.
 const takesRam = (window) => hasMore() && window.data.columns.every(([phase, , engine]) => phase === "inference" && engine === "llama.cpp");
-let ramRows, byRam = []; // the module, and the rows of what is drawn
+const countsRam = (window) => Boolean(window.beside) && ramBytes() !== null && takesRam(window);
+let byRam = []; // of what is drawn
 async function withRam(window) {
-  if (ramBytes() === null || !takesRam(window)) return;
-  ramRows ??= await import(`./beside.js${search}`);
-  window.beside ??= new ramRows.Beside(window, await file(`${window.name}-ram`));
+  if (window.beside || ramBytes() === null || !takesRam(window)) return;
+  const [{ Beside }, data] = await Promise.all([import(`./beside.js${search}`), file(`${window.name}-ram`)]);
+  window.beside = new Beside(window, data, { count, leaf, formatOf, bar, reach, calculation, calculatorAsked, nameOf: (work) => nameOf(work, factsOf(work)) });
 }
-function drawBeside() {
-  const body = table.querySelector("tbody.beside") ?? a.h("tbody", { class: "beside", id: "with-ram", role: "rowgroup" }), { data, beside } = current, gpu = gpuNow(), columns = data.main + hasSpeed();
-  if (!byRam.length) { body.remove(); return; }
-  body.replaceChildren(ramRows.head(columns + 3, count(byRam.length, "mixture of experts", "mixtures of experts"), state.ram, calculatorAsked()), ...byRam.slice(0, besideShown).map((row) => ramRows.row(beside, row, {
-    gpu, columns, bar: (line) => bar(line, gpu), context: wanted(), format: formatOf(row.way.column), name: nameOf(row.work, factsOf(row.work)), reach: reach(row.way, row.work), link: calculation(row.work, row.way.column),
-  })));
-  if (!body.isConnected) table.querySelector("tbody.misses").before(body);
-}
-// The largest popular of them, as the answer names them.
-function besideSaid() {
-  if (!current.beside || ramBytes() === null || !takesRam(current)) return [];
-  if (!byRam.length) return [` With ${state.ram} GB of RAM no mixture of experts more.`];
-  const popular = byRam.filter((row) => row.work < POPULAR).sort(LARGE), first = popular[0] ?? [...byRam].sort(LARGE)[0], { size } = current.data;
-  const next = [...popular, ...[...byRam].sort((x, y) => x.work - y.work)].find((row) => size[row.work] < 0.95 * size[first.work]);
-  return [` With ${state.ram} GB of RAM also: `, ...[first, next].filter(Boolean).flatMap((row, i) => [i ? " and " : "", a.h("b", {}, leaf(row.work)), ` in ${formatOf(row.way.column)}`]), ". ", ...(byRam.length > 2 ? [a.h("a", { href: "#with-ram" }, `All ${byRam.length.toLocaleString("en")} ›`)] : [])];
-}
+const drawBeside = () => (!byRam.length ? table.querySelector("tbody.beside")?.remove() : current.beside.draw(table, byRam.slice(0, besideShown), { of: byRam.length, ram: state.ram, gpu: gpuNow(), context: wanted(), columns: current.data.main + hasSpeed() }));
+const besideSaid = () => (countsRam(current) ? current.beside.sentence(byRam, state.ram, byRam.filter(({ work }) => work < POPULAR), LARGE) : []);
 
 // How many of the card hold it: of the published numbers, and where fewer between them do, that many, worked out where the row is in sight.
 function onSeveral(work, deciding, { count: published, best }, word) {
@@ -359,7 +346,7 @@ function calculation(work, c, asked = {}, words = "Calculate it ›") {
 }
 // The calculator, asked what stands here: the card, the wish, and of what somebody searched for the first model.
 function calculatorAsked(given = {}) {
-  const { rows, misses } = result, first = state.find ? (rows[0] ?? misses[0]) : undefined, [phase] = current.data.columns[wishNow().asked[0]];
+  const { rows, misses } = result, first = state.find ? (rows[0] ?? byRam[0] ?? misses[0]) : undefined, [phase] = current.data.columns[wishNow().asked[0]];
   const of = { ...(state.gpu && { gpu: state.gpu }), ...given, ...(first && { model: current.data.id[first.work] }), ...(phase !== "inference" && { phase_id: phase }), ...(!isMade() && { context_tokens: wanted() }), ...(first?.best !== undefined && !isPlaced() && { dtype_id: current.data.columns[first.best][1] }), ...saidRam(), ...saidSystem() };
   return `${a.address("calculator/")}?${new URLSearchParams(of)}`;
 }
@@ -387,10 +374,10 @@ function sentence() {
   if (gpuNow().bytes == null) return [`What a desktop leaves of ${hardware()} is not known here: type the memory that is free${each()}, as nvidia-smi, rocm-smi or the task manager tell it. With nothing else on the card it is ${a.gib(cardOf(gpuNow().id).bytes / 1024)} GiB.`];
   const start = `${state.gpu ? "On" : "For example on"} ${hardware()}${given()}: `;
   if (!rows.length) {
-    if (!result.misses.length && state.find) return [`No model of the name “${a.shown(state.find)}” is listed for that. `, ...cardNamed(), a.h("a", { href: `${a.address("models/")}?${new URLSearchParams({ find: state.find })}` }, "Look among all models ›")];
-    const known = result.misses.length - unknowns(), named = state.find ? " of that name" : "";
+    if (!result.misses.length && !byRam.length && state.find) return [`No model of the name “${a.shown(state.find)}” is listed for that. `, ...cardNamed(), a.h("a", { href: `${a.address("models/")}?${new URLSearchParams({ find: state.find })}` }, "Look among all models ›")];
+    const known = result.misses.length + byRam.length - unknowns(), named = state.find ? " of that name" : "";
     if (!known && unknowns()) return [`${start}${size(wanted())} nobody here knows all that any of ${count(unknowns(), "model")}${named} needs. What is known of them stands below.`];
-    return [`${start}none of ${count(known + byRam.length, "model")}${named} ${size(wanted())}. What is missing, and what helps, stands below.`, ...besideSaid(), ...unknown(), ...choices()];
+    return [`${start}none of ${count(known, "model")}${named} ${size(wanted())}. What is missing, and what helps, stands below.`, ...besideSaid(), ...unknown(), ...choices()];
   }
   if (isPlaced()) return placed(start, rows);
   const bold = (row) => [a.h("b", {}, leaf(row.work)), ` in ${formatOf(row.best)} (${reach(row.cells[row.best], row.work)})`];
@@ -447,7 +434,7 @@ async function draw() {
   controls();
   const wish = wishNow(), gpu = gpuNow();
   result = gpu.bytes == null ? { rows: [], misses: [] } : current.answer({ wish, gpu, count: state.count, context: wanted(), sort: state.sort, isNamed: isNamed?.(current) });
-  byRam = current.beside && ramBytes() !== null && takesRam(current) ? current.beside.rows(result.misses, gpu, wanted(), ramBytes()) : [];
+  byRam = countsRam(current) ? current.beside.rows(result.misses, gpu, wanted(), ramBytes()) : [];
   if (byRam.length) {
     const found = new Set(byRam.map(({ work }) => work));
     result.misses = result.misses.filter(({ work }) => !found.has(work));
@@ -549,7 +536,7 @@ const csv = button("CSV", () => {
 tools.replaceChildren(find, sort, copy, csv);
 
 function sql() {
-  const beside = ramBytes() !== null && takesRam(current) && gpuNow().bytes != null ? `\n\n-- and with a part of it in ${state.ram} GB of RAM, in every format; models without experts too\nFROM what_fits_beside('${gpuNow().id}', ${ramBytes()}, context_tokens := ${wanted()}${isLess() ? `, free_bytes := ${gpuNow().bytes}` : ""});` : "";
+  const beside = countsRam(current) && gpuNow().bytes != null ? `\n\n-- and with a part of it in ${state.ram} GB of RAM\nFROM what_fits_beside('${gpuNow().id}', ${ramBytes()}, context_tokens := ${wanted()}${isLess() ? `, free_bytes := ${gpuNow().bytes}` : ""});` : "";
   return `${sqlOfWhole()}${beside}`;
 }
 function sqlOfWhole() {

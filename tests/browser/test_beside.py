@@ -78,6 +78,11 @@ def test_ram_is_chosen_and_mixtures_stand_below_what_fits(open_page, site_url):
     assert page.url.endswith("?gpu=rtx-3060-12gb&ram=64")
     link = row.get_by_role("link", name="Calculate it")
     assert "&ram=64&" in link.get_attribute("href") and "dtype_id=gguf-q8_0" in link.get_attribute("href")
+    page.locator("#window select[name=want]").select_option("embed")
+    expect(page.locator("#with-ram")).to_have_count(0)
+    page.locator("#window select[name=want]").select_option("chat")
+    page.get_by_label("Part of a model’s name").fill("beta")  # of which nothing fits whole
+    expect(page.locator("#window .answer")).to_contain_text(f"With 64 GB of RAM also: {name}")
     page.goto(site_url)  # it is remembered, as the card is
     expect(page.locator(RAM)).to_have_value("64")
     page.locator("#window select[name=count]").select_option("2")  # of several cards nobody says
