@@ -1,13 +1,14 @@
--- what_fits_beside('rtx-4090', 64 * 1024 ** 3): what does not fit one such card whole, and does with a part of it in so much
--- memory of the computer in llama.cpp; mixtures whose experts lie there first, then by downloads.
+-- what_fits_beside('rtx-4090', 64 * 1024 ** 3): what does not fit one such card whole, and does in llama.cpp with a
+-- part of it in so much memory of the computer; mixtures whose experts lie there first, then by downloads.
 --
---   ways_beside(relation, ram_bytes)   the same of rows that name what a card gives (`bytes`), a total and its error band
+--   ways_beside(relation, ram_bytes)   the same of rows that name what a card gives (`bytes`), a total and its band
 --
--- Units: bytes of the GPU and of the host. Sources: those of capacity/cpu_split.sql, in whose table the ways lie at 8,192
---   tokens. Not covered: whole layers on the CPU at other contexts, where what each caches is not in that table.
+-- Units: bytes of the GPU and of the host. Sources: those of capacity/cpu_split.sql, in whose table the ways lie at
+--   8,192 tokens. Not covered: whole layers on the CPU at other contexts, where what each caches is not in that table.
 
--- Of a mixture whose experts stay on the CPU all caches are on the card, so that what it holds less than the whole is the
--- same at every context and for every cache. Of whole layers it is not: those of the table's own total are told alone.
+-- Of a mixture whose experts stay on the CPU all caches are on the card, so that what it holds less than the whole is
+-- the same at every context and for every cache. Of whole layers it is not: those of the table's own total are told
+-- alone.
 CREATE OR REPLACE MACRO ways_beside(relation, ram_bytes) AS TABLE
 WITH held AS MATERIALIZED (
     SELECT split.model_id, split.dtype_id, max(split.gpu_layers) - 1 AS layer_count,
