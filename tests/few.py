@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from pipeline.press import blank, build, manifest
+from pipeline.press import blank, build, lookup, manifest
 from pipeline.press.anatomise import anatomise
 from pipeline.press.work import work_of
 from tests.once import blank_folder, bundled_snapshot, once
@@ -28,7 +28,12 @@ def written() -> Path:
     return once("tables-of-a-few", _write)
 
 
-def _write(folder: Path) -> None:
+def layered() -> Path:
+    """The folder of another that has the published figures of some of its models, and how they are shared with the CPU."""
+    return once("tables-of-some-layers", lambda folder: _write(folder, [EXPERTS, LARGE, TEXT]))
+
+
+def _write(folder: Path, figured: list[str] | None = None) -> None:
     snapshot = bundled_snapshot()
     unknown = next(
         r for r in snapshot.records if r.config is None and r.stored_parameter_count is None and r.model_id not in FEW
@@ -39,5 +44,9 @@ def _write(folder: Path) -> None:
     assert set(FEW) <= set(frames["model"]["model_id"])
     with blank.copied(blank_folder()) as connection:
         blank.fill(connection, frames)
+        if figured:
+            lookup.fill_footprints(connection, models=figured)
+            asked = "SELECT DISTINCT model_id, dtype_id FROM footprint WHERE engine_id = 'llama.cpp'"
+            connection.execute(f"INSERT INTO {lookup.LAYERS} BY NAME WITH layered AS ({asked}) {lookup.WEIGHED}")
         build.write_file(connection, folder / build.DATABASE)
     manifest.write(folder, snapshot, {"model": len(few)}, "f" * 64)

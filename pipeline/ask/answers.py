@@ -345,15 +345,14 @@ def what(almanac: Almanac, card: Card, wish: Wish, use: Use, limit: int, this_mo
             scenarios.append(scenario_of(Model(row["model_id"], "", row), asked, dtype, engine, card.count))
     found: dict[str, Row] = {}
     rank = {d: k for k, (d, _e) in enumerate(wanted)}
-    rows = answered(almanac, scenarios, card, base, told=_SORTED, with_limits=False) if scenarios else []
+    told = _SORTED if use.ram_bytes is None else f"{_SORTED}, total_bytes, error_band, capacity_bytes"
+    rows = answered(almanac, scenarios, card, base, told=told, with_limits=False) if scenarios else []
     for row in sorted(rows, key=lambda r: rank.get(r["dtype_id"], 0)):
         if row["verdict"] in ("fits", "multi-gpu"):
             found.setdefault(row["model_id"], row)
     newest = this_month or max((row["made"] or "" for row in leads), default="")
-    order = sorted(
-        found, key=lambda name: (_years(by_id[name]["made"], newest), -(by_id[name]["downloads"] or 0), name)
-    )
-    shown = order[:limit]
+    place = lambda name: (_years(by_id[name]["made"], newest), -(by_id[name]["downloads"] or 0), name)  # noqa: E731
+    shown = sorted(found, key=place)[:limit]
     reach = {}
     if shown:
         again = [
@@ -364,6 +363,25 @@ def what(almanac: Almanac, card: Card, wish: Wish, use: Use, limit: int, this_mo
             for name in shown
         ]  # fmt: skip
         reach = {row["model_id"]: row for row in answered(almanac, again, card, base)}
+    described = lambda name: {  # noqa: E731
+        "model": name,
+        "parameter_count": by_id[name]["parameter_count"],
+        "created_at": by_id[name]["made"],
+        "downloads_30d": by_id[name]["downloads"],
+        "versions": by_id[name]["members"] - 1,
+    }
+    beside = {}
+    if use.ram_bytes is not None:
+        left = [row for row in rows if row["model_id"] not in found]
+        ways = host.all_beside(
+            almanac, card, replace(base, context_tokens=context), sorted(left, key=lambda r: rank.get(r["dtype_id"], 0))
+        )
+        ordered = sorted(ways["models"], key=lambda name: (not host.is_mixture(ways["models"][name]), place(name)))
+        beside["beside"] = ways | {
+            "fitting": len(ordered),
+            "mixtures": sum(map(host.is_mixture, ways["models"].values())),
+            "models": [described(name) | ways["models"][name] for name in ordered[: (limit + 1) // 2]],
+        }
     return {
         "card": card_told(card, card.count),
         "for": wish.name,
@@ -373,17 +391,8 @@ def what(almanac: Almanac, card: Card, wish: Wish, use: Use, limit: int, this_mo
         "phase_id": phase,
         "of": len(leads),
         "fitting": len(found),
-        "models": [
-            {
-                "model": name,
-                "parameter_count": by_id[name]["parameter_count"],
-                "created_at": by_id[name]["made"],
-                "downloads_30d": by_id[name]["downloads"],
-                "versions": by_id[name]["members"] - 1,
-                **told_of(reach[name]),
-            }
-            for name in shown
-        ],
+        "models": [described(name) | told_of(reach[name]) for name in shown],
+        **beside,
     }
 
 

@@ -132,12 +132,7 @@ def add(commands: Any) -> None:
         metavar="N",
         help="tokens that vLLM reads in a step: 2048 is its own on cards below 70 GiB (default: 8192, whatever the card)",
     )
-    fits.add_argument(
-        "--ram",
-        type=_ram,
-        metavar="SIZE",
-        help="the computer's own memory, where llama.cpp may keep what the card does not hold: 64GB",
-    )
+    _add_ram(fits, "where llama.cpp may keep what the card does not hold")
     fits.add_argument(
         "-ngl",
         "--n-gpu-layers",
@@ -231,9 +226,14 @@ def add(commands: Any) -> None:
     what.add_argument("--users", type=_count("--users", _MOST_USERS), metavar="N", help="at the same time (default: 1)")
     what.add_argument("--format", type=_name, metavar="F", help="in this format alone, for example Q4_K_M")
     what.add_argument("--kv", type=_name, metavar="F", help="format of the cache, for example q8_0")
+    _add_ram(what, "to list what fits with a part of it there too")
     _add_text_only(what)
     what.add_argument(
-        "--limit", type=_count("--limit", 10_000), default=15, metavar="N", help="rows to show (default: 15)"
+        "--limit",
+        type=_count("--limit", 10_000),
+        default=15,
+        metavar="N",
+        help="rows to show (default: 15), and half as many of what fits with --ram",
     )
     _add_output(what)
     plan = commands.add_parser(
@@ -541,6 +541,10 @@ def _add_text_only(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="leave out what llama.cpp sees with (its second file): text alone",
     )
+
+
+def _add_ram(command: argparse.ArgumentParser, why: str) -> None:
+    command.add_argument("--ram", type=_ram, metavar="SIZE", help=f"the computer's own memory, {why}: 64GB")
 
 
 def _positive(text: str) -> float:

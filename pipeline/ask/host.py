@@ -21,6 +21,9 @@ _SYSTEM = "SELECT any_value(value) FROM constant WHERE constant_id = 'host_syste
 _TAKES = (
     "SELECT internal.ram_takes($host_bytes::BIGINT, $error_band::DOUBLE, $ram_bytes::BIGINT, $system_bytes::BIGINT)"
 )
+_SEVERAL = "how several cards share a model with the CPU is not worked out"
+_COMPUTER = "SELECT any_value(internal.is_computer(gpu)) FROM gpu WHERE gpu_id = $gpu"
+_SPLIT = "SELECT context_tokens, sequences FROM cpu_split LIMIT 1"
 _WAY = "SELECT internal.way_beside($gpu_layers, $cpu_expert_layers, $layer_count)"
 
 
@@ -101,6 +104,51 @@ def beside(almanac: Almanac, model: Model, card: Card, use: Use, told: list[Row]
     return found
 
 
+def all_beside(almanac: Almanac, card: Card, use: Use, rows: list[Row]) -> dict[str, Any]:
+    """Of models that the card holds in none of these formats, how those run that do with a part of them in the computer's memory: each in the
+    first of its formats, which come the best first. `unknown_reason` is why none is told of; whole layers are told of where
+    the table has them (`has_dense`)."""
+    system = almanac.value(_SYSTEM)
+    told = {
+        "ram_bytes": use.ram_bytes, "system_bytes": system and int(system), "models": {}, "unknown_reason": None,
+        "has_dense": use.is_plain and not use.kv_dtype_id and almanac.rows(_SPLIT) == [{"context_tokens": use.context_tokens, "sequences": use.sequences}],
+    }  # fmt: skip
+    if reason := _not_told_of_all(almanac, card, use, rows):
+        return told | {"unknown_reason": reason}
+    rows = [row for row in rows if row["engine_id"] == "llama.cpp" and row["verdict"] in ("tight", "no")]
+    if not rows:
+        return told
+    names = ("model_id", "dtype_id", "context_tokens", "total_bytes", "error_band")
+    columns = ", ".join(f"unnest(${name}) AS {name}" for name in (*names, "bytes"))
+    given = {name: [row[name] for row in rows] for name in names}
+    given["bytes"] = [row["capacity_bytes"] for row in rows]
+    almanac.connection.execute(f"CREATE OR REPLACE TEMP TABLE asked AS SELECT {columns}", given)
+    ways = almanac.rows("FROM internal.ways_beside('asked', $ram_bytes::BIGINT)", {"ram_bytes": use.ram_bytes})
+    by_format = {(way["model_id"], way["dtype_id"]): way for way in ways}
+    shown = ("dtype_id", "context_tokens", "layer_count", "gpu_layers", "cpu_expert_layers", "gpu_bytes", "host_bytes")
+    for row in rows:
+        way = by_format.get((row["model_id"], row["dtype_id"]))
+        if way and row["model_id"] not in told["models"] and (told["has_dense"] or is_mixture(way)):
+            one = {name: way[name] for name in shown}
+            told["models"][row["model_id"]] = one | {"flags": flags_of(way)}
+    return told
+
+
+def is_mixture(way: dict[str, Any]) -> bool:
+    """Whether the experts of some layers lie in the computer's memory, and not whole layers."""
+    return way["cpu_expert_layers"] is not None
+
+
+def _not_told_of_all(almanac: Almanac, card: Card, use: Use, rows: list[Row]) -> str | None:
+    if rows and not any(row["engine_id"] == "llama.cpp" for row in rows):
+        return "sharing with the CPU is worked out for llama.cpp"
+    if card.count > 1:
+        return _SEVERAL
+    if almanac.value(_COMPUTER, {"gpu": card.gpu_id}):
+        return "its memory is the computer's, and there is no other to share a model with"
+    return None
+
+
 def asked_way(almanac: Almanac, model: Model, card: Card, use: Use, told: list[Row]) -> dict[str, Any] | None:
     """So many layers on the card, or the experts of so many off it, as it was said: what both hold then, and whether the card does."""
     if use.gpu_layers is None and use.expert_layers is None:
@@ -111,8 +159,7 @@ def asked_way(almanac: Almanac, model: Model, card: Card, use: Use, told: list[R
         return None
     row = rows[0]
     if card.count > 1 and (use.expert_layers or (use.gpu_layers or 0) < MOST_LAYERS):
-        reason = "how several cards share a model with the CPU is not worked out"
-        return {"dtype_id": row["dtype_id"], "verdict": None, "unknown_reason": reason}
+        return {"dtype_id": row["dtype_id"], "verdict": None, "unknown_reason": _SEVERAL}
     way = layers_of(almanac, model, card, use, told, row["dtype_id"])
     if not use.expert_layers and (use.gpu_layers or 0) > (way["layer_count"] or 0):
         return None  # all of them, which is what is told of anyway

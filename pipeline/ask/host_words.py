@@ -8,6 +8,7 @@ from typing import Any
 from pipeline.book import beside as said
 
 from .host import told_as
+from .page import Page
 
 Gib = Callable[[int | None], str]
 
@@ -42,6 +43,41 @@ def not_beside(answer: dict[str, Any], gib: Gib) -> str:
         return ""
     sizes = {"ram": gib(way["ram_bytes"]), "in_ram": gib(way["host_bytes"]), "system": gib(way["system_bytes"])}
     return " " + said.NOT_HELD.format(**sizes, format=_format(way["dtype_id"]))
+
+
+def all_beside(told: dict[str, Any], page: Page, gib: Gib, count: Gib) -> None:
+    """What fits with a part of it in the computer's memory, as a list."""
+    ram, models, fitting, mixtures = gib(told["ram_bytes"]), told["models"], told["fitting"], told["mixtures"]
+    page.gap()
+    if told["unknown_reason"]:
+        page.say(f"RAM beside it is not counted: {told['unknown_reason']}.")
+        return
+    dense = "" if told["has_dense"] else " Dense models are not listed so; fits asks for one."
+    if not models:
+        page.say(f"With {ram} GiB of RAM no other does, in llama.cpp.{dense}")
+        return
+    page.say(f"With {ram} GiB of RAM {_others(fitting, mixtures)}{dense} The newest and most downloaded:", "bold")
+    page.gap()
+    rows = [
+        (m["model"], count(m["parameter_count"]), _format(m["dtype_id"]), gib(m["gpu_bytes"]), gib(m["host_bytes"]), m["flags"])
+        for m in models
+    ]  # fmt: skip
+    heads = ("model", "size", "format", "on card", "in RAM", "told")
+    page.table(heads, rows, [None] * len(rows), drop=1)
+    page.gap()
+    first = models[0]
+    asked = f"--format {_format(first['dtype_id'])} --ram {told['ram_bytes'] / 2**30:g}GB"
+    page.say(f"More of one: vram-almanac fits {first['model']} {asked}", "dim")
+
+
+def _others(fitting: int, mixtures: int) -> str:
+    """How many others run so, and what of them lies in RAM."""
+    many = f"{fitting:,} others run" if fitting > 1 else "one other runs"
+    lies = "The experts of some layers lie there" if mixtures else "Some layers lie there"
+    if 0 < mixtures < fitting:
+        of = f"{mixtures:,} mixtures" if mixtures > 1 else "one mixture"
+        lies = f"Of {of} the experts of some layers lie there, which costs least, of the rest whole layers"
+    return f"{many} in llama.cpp, slower than what the card holds whole. {lies}."
 
 
 def as_told(answer: dict[str, Any], where: str, at: str, gib: Gib) -> str:

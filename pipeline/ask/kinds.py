@@ -69,11 +69,11 @@ def plan(almanac: Almanac, said: Said) -> Answer:
 def what(almanac: Almanac, said: Said) -> Answer:
     from . import answers, words
 
-    answer = answers.what(
-        almanac, _asked_card(almanac, said.asked), _wish(said.asked.wish or "chat"), said.use, said.asked.limit
-    )
+    asked, use = said.asked, replace(said.use, ram_bytes=said.asked.ram)
+    answer = answers.what(almanac, _asked_card(almanac, asked), _wish(asked.wish or "chat"), use, asked.limit)
     words.what(answer, said.page)
-    return answer, answers.STATUS["fits" if answer["models"] else "no"]
+    has_any = answer["models"] or answer.get("beside", {}).get("models")
+    return answer, answers.STATUS["fits" if has_any else "no"]
 
 
 def drafted(almanac: Almanac, said: Said) -> Answer:

@@ -396,6 +396,9 @@ def what(answer: dict[str, Any], page: Page) -> None:
             [m["verdict"] for m in models],
             drop=2,
         )
+    if "beside" in answer:
+        host_words.all_beside(answer["beside"], page, gib_of, _count)
+    if models:
         page.gap()
         page.say(f"More of one: vram-almanac fits {models[0]['model']}", "dim")
 

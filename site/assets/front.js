@@ -10,7 +10,7 @@ const wishes = JSON.parse(box.dataset.wishes).map(wishOf);
 const EXAMPLE = box.dataset.card;
 const SIZES = Object.values(UNITS).map(({ key }) => key); // the keys that sizes have in the address
 const MATRIX = ["phase", "dtype", "engine", "cards", "task", "licence", "family", "size", "only", "figure", "pins", "sequences", "optimizer", "checkpointing"];
-const KEYS = ["count", "gpu", "want", ...SIZES, "system", "free", "sort", "find"];
+const KEYS = ["count", "gpu", "want", ...SIZES, "system", "free", "ram", "sort", "find"];
 const ROWS = 25, MISSES = 6, SIGHT = 9; // rows of the first screen
 
 // ---- the address; what was the front page's of old is the matrix's
@@ -33,7 +33,7 @@ const cardOf = (id) => world.gpus.find((g) => g.id === id);
 let sheets;
 const sheet = (id) => Object.fromEntries((sheets?.rows.find(([card]) => card === id) ?? []).map((value, i) => [sheets.columns[i], value]));
 
-const start = { count: 1, gpu: "", want: wishes[0].name, ...Object.fromEntries(SIZES.map((key) => [key, null])), system: a.SYSTEMS[0][0], free: "", sort: "current", find: "" };
+const start = { count: 1, gpu: "", want: wishes[0].name, ...Object.fromEntries(SIZES.map((key) => [key, null])), system: a.SYSTEMS[0][0], free: "", ram: "", sort: "current", find: "" };
 const state = { ...start, gpu: cardOf(a.memory.get("gpu")) ? a.memory.get("gpu") : "", system: a.memory.system() };
 let refused = a.foreign(asked, [...KEYS, ...MATRIX]);
 const wished = (want = state.want) => wishes.find((w) => w.name === want);
@@ -59,6 +59,9 @@ function read() {
   const free = asked.get("free") ?? "";
   if (free && a.freeBytes(free) === null) refused.push(`free=${free}`);
   else state.free = free || (asked.has("system") ? "" : a.memory.free(state.gpu));
+  const ram = asked.get("ram") ?? "";
+  if (ram && a.freeBytes(ram) === null) refused.push(`ram=${ram}`);
+  else state.ram = ram || (state.gpu && state.gpu === a.memory.get("gpu") ? a.memory.get("ram") ?? "" : ""); // another's card is perhaps in another's computer
   state.find = asked.get("find") ?? "";
   for (const key of SIZES) state[key] ??= usual(key);
 }
@@ -74,12 +77,14 @@ const options = {
   want: () => wishes.map(({ name, label }) => [name, label]),
   context: () => wished().sizes.map((n) => [n, wished().unit.option(n, wished().side)]),
   system: () => a.SYSTEMS,
+  ram: () => [["", "+ RAM"], ...[...new Set([...RAM_SIZES, +state.ram])].filter(Boolean).sort((x, y) => x - y).map((n) => [n, `+ ${n.toLocaleString("en")} GB of RAM`])],
 };
+const RAM_SIZES = [16, 24, 32, 48, 64, 96, 128, 192, 256, 512]; // GB, as it is sold
 function controls() {
   for (const [key, list] of Object.entries(options)) {
     const select = form.elements[key];
     const option = ([value, text]) => a.h("option", { value: String(value) }, text);
-    if (select.disabled || key === "count" || (key === "context" && select.dataset.of !== keyOf())) // the others offer the same for good
+    if (select.disabled || key === "count" || key === "ram" || (key === "context" && select.dataset.of !== keyOf())) // the others offer the same for good
       select.replaceChildren(...list().map((o) => (o.group ? a.h("optgroup", { label: o.group }, ...o.options.map((each) => option([each[0], cardOf(each[0]).short]))) : option(o))));
     if (key === "context") select.dataset.of = keyOf();
     select.value = String(key === "context" ? wanted() : state[key]);
@@ -87,6 +92,7 @@ function controls() {
   }
   // a Mac has one system, which takes the same whatever else runs
   form.elements.system.parentElement.hidden = cardOf(gpuNow().id)?.vendor === "apple";
+  part("ram").hidden = !takesRam(current);
   // what a desktop leaves has to be typed; what was typed is taken whatever the system
   free.hidden = state.system !== "desktop" && state.free === "";
   if (freeInput !== document.activeElement) freeInput.value = state.free;
@@ -111,6 +117,7 @@ function change(key, value) {
   }
   if (key === "free" && (value === "" || a.freeBytes(value) !== null)) a.memory.setFree(state.gpu, value);
   if (key === "system") a.memory.set("system", value);
+  if (key === "ram") a.memory.set("ram", value);
   refused = [];
   shown = ROWS;
   return draw();
@@ -148,7 +155,7 @@ async function guessCard() {
 
 // ---- the table
 let drawn = 0;
-let current, result, shown = ROWS, missesShown = MISSES, isNamed = null;
+let current, result, shown = ROWS, missesShown = MISSES, besideShown = MISSES, isNamed = null;
 const wishNow = () => current.data.wishes.find((w) => w.name === state.want);
 // The card with what it gives as it is used; null where nobody knows, as with a desktop on it.
 let used = {};
@@ -174,6 +181,7 @@ function carried() {
 }
 // What the address of another page says of the system: what a desktop leaves the others do not take.
 const saidSystem = () => (state.system !== "desktop" && state.system !== a.memory.unsaidSystem() ? { system: state.system } : {});
+const saidRam = () => (state.ram && takesRam(current) ? { ram: state.ram } : {});
 // How long a context a cell says, rounded down.
 const reach = ({ longest, line }, work) => a.reached(longest, current.data.context[work] || (isRun() ? 0 : Infinity), line.at.at(-1), wished().unit.told(longest));
 const isUnread = (work) => isRun() && !current.data.context[work];
@@ -202,15 +210,17 @@ function cellOf(cell, c, row, gpu) {
   if (!longest) return line.totals[0] <= gpu.bytes ? td("tight", "tight", `${told}. It fits by less than our error`) : td("none", "–", told);
   return td(c === row.best ? "best" : longest >= wanted() ? "fits" : "less", reach(cell, row.work), isUnread(row.work) ? `${told}. ${a.UNREAD}` : told);
 }
+const factsOf = (work, { size, made, more } = current.data) => [a.short(size[work] && size[work] * 1e6), made[work], more[work] ? `${more[work]} more` : ""].filter(Boolean);
+const nameOf = (work, facts, ...links) => a.h("th", { scope: "row", role: "rowheader" }, link(work, leaf(work)), a.h("small", { title: current.data.more[work] ? "copies, quantisations and fine-tunes that need the same" : false }, facts.join(" · "), ...links));
 function rowOf(row) {
   const { data } = current, { work, cells, best } = row, gpu = gpuNow(), { main } = data;
   const line = cells[best].line, need = needAt(line, wanted());
-  const facts = [a.short(data.size[work] && data.size[work] * 1e6), data.made[work], data.more[work] ? `${data.more[work]} more` : ""].filter(Boolean);
+  const facts = factsOf(work);
   const own = best >= main
     ? [a.h("td", { class: "cell best wide", role: "cell", colSpan: main, title: "It is published in this format: others are packed from it and need more" }, `as published, ${formatOf(best)}: ${reach(cells[best], work)}`)]
     : cells.slice(0, main).map((cell, c) => cellOf(cell, c, row, gpu));
   return a.h("tr", { role: "row" },
-    a.h("th", { scope: "row", role: "rowheader" }, link(work, leaf(work)), a.h("small", { title: data.more[work] ? "copies, quantisations and fine-tunes that need the same" : false }, facts.join(" · "), ...(isRun() ? [" · ", whichCard(work, best)] : isTrained() ? [" · ", calculation(work, best, { ask: "card" }, "which card?")] : []))),
+    nameOf(work, facts, ...(isRun() ? [" · ", whichCard(work, best)] : isTrained() ? [" · ", calculation(work, best, { ask: "card" }, "which card?")] : [])),
     a.h("td", { class: "barcell", role: "cell" }, bar(line, gpu)),
     a.h("td", { class: "rec", role: "cell" }, a.h("b", {}, formatOf(best)), ` ${a.gib(need.total / 1024)} of ${a.gib(gpu.bytes / 1024)}\u00a0GiB${each()}`),
     ...own, ...speedOf(row, line));
@@ -263,6 +273,18 @@ function missOf({ work, cells, deciding }) {
   return a.h("tr", { role: "row", class: "miss" }, a.h("th", { scope: "row", role: "rowheader" }, link(work, leaf(work)), a.h("small", {}, facts)), a.h("td", { role: "cell", class: "why", colSpan: data.main + 2 + hasSpeed() }, ...words));
 }
 
+// Mixtures that the card holds with the experts of some layers in the computer's memory, where somebody says how much of it there is.
+const takesRam = (window) => hasMore() && window.data.columns.every(([phase, , engine]) => phase === "inference" && engine === "llama.cpp");
+const countsRam = (window) => Boolean(window.beside) && ramBytes() !== null && takesRam(window);
+let byRam = []; // of what is drawn
+async function withRam(window) {
+  if (window.beside || ramBytes() === null || !takesRam(window)) return;
+  const [{ Beside }, data] = await Promise.all([import(`./beside.js${search}`), file(`${window.name}-ram`)]);
+  window.beside = new Beside(window, data, { count, leaf, formatOf, bar, reach, calculation, calculatorAsked, nameOf: (work) => nameOf(work, factsOf(work)) });
+}
+const drawBeside = () => (!byRam.length ? table.querySelector("tbody.beside")?.remove() : current.beside.draw(table, byRam.slice(0, besideShown), { of: byRam.length, ram: state.ram, gpu: gpuNow(), context: wanted(), columns: current.data.main + hasSpeed() }));
+const besideSaid = () => (countsRam(current) ? current.beside.sentence(byRam, state.ram, byRam.filter(({ work }) => work < POPULAR), LARGE) : []);
+
 // How many of the card hold it: of the published numbers, and where fewer between them do, that many, worked out where the row is in sight.
 function onSeveral(work, deciding, { count: published, best }, word) {
   const place = a.h("span", {}), { data } = current, gpu = gpuNow(), context_tokens = wanted();
@@ -277,20 +299,20 @@ function onSeveral(work, deciding, { count: published, best }, word) {
   return place;
 }
 
-// How much of it goes to the card and what the computer's memory holds of the rest: worked out where the row is in sight. How much memory that is, is what
-// was typed into the calculator of one's own card.
-const ownRam = () => (state.gpu && state.gpu === a.memory.get("gpu") ? a.freeBytes(a.memory.get("ram") ?? "") : null);
+// How much of it goes to the card and what the computer's memory holds of the rest: worked out where the row is in sight. How much memory that is, is asked beside
+// the card, and by the calculator.
+const ramBytes = () => a.freeBytes(state.ram);
 const split = new Map();
 function besideCpu(work, deciding) {
   const place = a.h("span", {}, link(work, "Or with a part of it on the CPU ›", "#now-what")), { data } = current, gpu = gpuNow(), context_tokens = wanted();
-  const columns = deciding.map((c) => data.columns[c]), [, dtype_id] = columns.find(([, id]) => id === "gguf-q4_k_m") ?? columns.at(-1), ramBytes = ownRam(), key = `${work} ${dtype_id} ${gpu.bytes} ${context_tokens} ${ramBytes}`;
+  const columns = deciding.map((c) => data.columns[c]), [, dtype_id] = columns.find(([, id]) => id === "gguf-q4_k_m") ?? columns.at(-1), ram = ramBytes(), key = `${work} ${dtype_id} ${gpu.bytes} ${context_tokens} ${ram}`;
   const say = (said) => said && data === current.data && isSettled() && place.replaceChildren(...said, " ", link(work, "How ›", "#now-what"));
   if (split.has(key)) { say(split.get(key)); return place; }
   seen(place, async () => {
     const r = await import(`./reckon.js${search}`), own = await r.ofModel(data.paths[work] ?? data.id[work]);
     const wish = { model_id: data.id[work], phase_id: "inference", dtype_id, context_tokens, sequences: 1 }, row = r.ask(own, wish);
-    const ram = ramBytes == null ? null : await import(`./ram.js${search}`), way = ram?.way(own, wish, row, gpu.bytes, gpu, ramBytes);
-    const said = way?.isHeld ? [a.h("b", {}, `Runs with ${ram.part(way)} in RAM`), `, in ${a.formatName(dtype_id)}: ${ram.sized(way)}. It is slower.`] : r.splitSaid(r.split(own, row, gpu.bytes), a.formatName(dtype_id));
+    const words = ram == null ? null : await import(`./ram.js${search}`), way = words?.way(own, wish, row, gpu.bytes, gpu, ram);
+    const said = way?.isHeld ? [a.h("b", {}, `Runs with ${words.part(way)} in RAM`), `, in ${a.formatName(dtype_id)}: ${words.sized(way)}. It is slower.`] : r.splitSaid(r.split(own, row, gpu.bytes), a.formatName(dtype_id));
     split.set(key, said?.map((part) => part.cloneNode?.(true) ?? part));
     say(split.get(key));
   });
@@ -319,13 +341,13 @@ function byTrainer(work, c, isOpen) {
 // The calculator, asked the same of a column.
 function calculation(work, c, asked = {}, words = "Calculate it ›") {
   const [phase, dtype] = current.data.columns[c];
-  const given = { model: current.data.id[work], ...(state.gpu && { gpu: state.gpu }), ...(state.free && { free: state.free }), ...saidSystem(), phase_id: phase, dtype_id: dtype, context_tokens: wanted(), ...asked };
+  const given = { model: current.data.id[work], ...(state.gpu && { gpu: state.gpu }), ...(state.free && { free: state.free }), ...saidRam(), ...saidSystem(), phase_id: phase, dtype_id: dtype, context_tokens: wanted(), ...asked };
   return a.h("a", { href: `${a.address("calculator/")}?${new URLSearchParams(Object.entries(given).filter(([, value]) => value !== ""))}` }, words);
 }
 // The calculator, asked what stands here: the card, the wish, and of what somebody searched for the first model.
 function calculatorAsked(given = {}) {
-  const { rows, misses } = result, first = state.find ? (rows[0] ?? misses[0]) : undefined, [phase] = current.data.columns[wishNow().asked[0]];
-  const of = { ...(state.gpu && { gpu: state.gpu }), ...given, ...(first && { model: current.data.id[first.work] }), ...(phase !== "inference" && { phase_id: phase }), ...(!isMade() && { context_tokens: wanted() }), ...(first?.best !== undefined && !isPlaced() && { dtype_id: current.data.columns[first.best][1] }), ...saidSystem() };
+  const { rows, misses } = result, first = state.find ? (rows[0] ?? byRam[0] ?? misses[0]) : undefined, [phase] = current.data.columns[wishNow().asked[0]];
+  const of = { ...(state.gpu && { gpu: state.gpu }), ...given, ...(first && { model: current.data.id[first.work] }), ...(phase !== "inference" && { phase_id: phase }), ...(!isMade() && { context_tokens: wanted() }), ...(first?.best !== undefined && !isPlaced() && { dtype_id: current.data.columns[first.best][1] }), ...saidRam(), ...saidSystem() };
   return `${a.address("calculator/")}?${new URLSearchParams(of)}`;
 }
 // What is counted of a training where nobody named who trains.
@@ -352,21 +374,21 @@ function sentence() {
   if (gpuNow().bytes == null) return [`What a desktop leaves of ${hardware()} is not known here: type the memory that is free${each()}, as nvidia-smi, rocm-smi or the task manager tell it. With nothing else on the card it is ${a.gib(cardOf(gpuNow().id).bytes / 1024)} GiB.`];
   const start = `${state.gpu ? "On" : "For example on"} ${hardware()}${given()}: `;
   if (!rows.length) {
-    if (!result.misses.length && state.find) return [`No model of the name “${a.shown(state.find)}” is listed for that. `, ...cardNamed(), a.h("a", { href: `${a.address("models/")}?${new URLSearchParams({ find: state.find })}` }, "Look among all models ›")];
-    const known = result.misses.length - unknowns(), named = state.find ? " of that name" : "";
+    if (!result.misses.length && !byRam.length && state.find) return [`No model of the name “${a.shown(state.find)}” is listed for that. `, ...cardNamed(), a.h("a", { href: `${a.address("models/")}?${new URLSearchParams({ find: state.find })}` }, "Look among all models ›")];
+    const known = result.misses.length + byRam.length - unknowns(), named = state.find ? " of that name" : "";
     if (!known && unknowns()) return [`${start}${size(wanted())} nobody here knows all that any of ${count(unknowns(), "model")}${named} needs. What is known of them stands below.`];
-    return [`${start}none of ${count(known, "model")}${named} ${size(wanted())}. What is missing, and what helps, stands below.`, ...unknown(), ...choices()];
+    return [`${start}none of ${count(known, "model")}${named} ${size(wanted())}. What is missing, and what helps, stands below.`, ...besideSaid(), ...unknown(), ...choices()];
   }
   if (isPlaced()) return placed(start, rows);
   const bold = (row) => [a.h("b", {}, leaf(row.work)), ` in ${formatOf(row.best)} (${reach(row.cells[row.best], row.work)})`];
   const unread = (...told) => (told.some((row) => row && isUnread(row.work)) ? [UNREAD] : []);
-  if (state.find && rows.length === 1) return [`${start}${many} of that name: `, ...bold(rows[0]), ".", ...unread(rows[0]), ...(data.columns[0][0] === "inference" ? [] : [" In brackets the longest sequence."]), ...unknown(), ...choices()];
+  if (state.find && rows.length === 1) return [`${start}${many} of that name: `, ...bold(rows[0]), ".", ...unread(rows[0]), ...(data.columns[0][0] === "inference" ? [] : [" In brackets the longest sequence."]), ...besideSaid(), ...unknown(), ...choices()];
   const popular = rows.filter((row) => row.work < POPULAR).sort(LARGE);
   const all = popular.length ? popular : [...rows].sort(LARGE);
   const large = [all[0], all.find((row) => data.size[row.work] < 0.95 * data.size[all[0].work])].filter(Boolean);
   const isOne = wishNow().asked.length === 1;
   const roomy = isOne || large.some((row) => row.best === 0) ? null : all.find((row) => row.best === 0);
-  return [`${start}${many}${state.find ? " of that name" : ""}. The largest popular ${large.length > 1 ? "ones" : "one"}: `, ...large.flatMap((row, i) => [i ? " and " : "", ...bold(row)]), ". ", ...(roomy ? ["In the best quality: ", ...bold(roomy), "."] : []), ...unread(...large, roomy),
+  return [`${start}${many}${state.find ? " of that name" : ""}. The largest popular ${large.length > 1 ? "ones" : "one"}: `, ...large.flatMap((row, i) => [i ? " and " : "", ...bold(row)]), ". ", ...(roomy ? ["In the best quality: ", ...bold(roomy), "."] : []), ...besideSaid(), ...unread(...large, roomy),
     ...(data.columns[0][0] === "inference" ? [] : [" In brackets the longest sequence."]), ...unknown(), ...choices()];
 }
 const size = (n) => wished().unit.at(n, wished().side);
@@ -405,12 +427,18 @@ async function draw() {
   if (turn !== drawn) return; // something else was chosen meanwhile
   const window = windows.get(name);
   if (state.count > 1 || sheets) await several(window);
+  await withRam(window);
   if (turn !== drawn) return;
   current = window;
   if (state.count > 1 && !current.several.counts.length) { refused.push(`count=${state.count}`); state.count = 1; } // pictures are worked out for one card
   controls();
   const wish = wishNow(), gpu = gpuNow();
   result = gpu.bytes == null ? { rows: [], misses: [] } : current.answer({ wish, gpu, count: state.count, context: wanted(), sort: state.sort, isNamed: isNamed?.(current) });
+  byRam = countsRam(current) ? current.beside.rows(result.misses, gpu, wanted(), ramBytes()) : [];
+  if (byRam.length) {
+    const found = new Set(byRam.map(({ work }) => work));
+    result.misses = result.misses.filter(({ work }) => !found.has(work));
+  }
   said.replaceChildren(...sentence());
   table.classList.toggle("three", current.data.main === 3);
   table.classList.toggle("placed", isPlaced());
@@ -421,7 +449,7 @@ async function draw() {
   const rows = result.rows.slice(0, shown), inSight = isTyped ? SIGHT : rows.length;
   table.tBodies[0].replaceChildren(...rows.slice(0, inSight).map(rowOf));
   if (isTyped && rows.length >= SIGHT) {
-    table.tBodies[1].replaceChildren();
+    table.querySelector("tbody.misses").replaceChildren();
     setTimeout(() => {
       if (turn !== drawn) return;
       table.tBodies[0].append(...rows.slice(inSight).map(rowOf));
@@ -431,6 +459,7 @@ async function draw() {
   const left = result.rows.length - shown, missing = result.misses.length - missesShown;
   more.replaceChildren(
     ...(left > 0 ? [button(`Show ${Math.min(left, 200)} more of ${count(left, "other")} that fit`, () => { shown += 200; draw(); })] : []),
+    ...(byRam.length > besideShown ? [button(`${count(byRam.length - besideShown, "other")} with RAM`, () => { besideShown += 200; draw(); })] : []),
     ...(missing > 0 ? [button(count(missing, "other") + (unknowns() ? " that do not fit or are not known" : " that do not fit"), () => { missesShown += 200; draw(); })] : []));
   chips.hidden = state.gpu !== "" && guess.hidden;
   chips.classList.toggle("kept", state.gpu !== ""); // their room stays: what is guessed stands there
@@ -451,7 +480,8 @@ function drawSpeeds() {
   result.rows.slice(0, shown).forEach((row, i) => table.tBodies[0].rows[i]?.querySelector("td.speed")?.replaceWith(...speedOf(row, row.cells[row.best].line)));
 }
 function drawMisses() {
-  table.tBodies[1].replaceChildren(...result.misses.slice(0, missesShown).map(missOf));
+  drawBeside();
+  table.querySelector("tbody.misses").replaceChildren(...result.misses.slice(0, missesShown).map(missOf));
 }
 function button(text, act) {
   const made = a.h("button", { type: "button", class: "chip" }, text);
@@ -506,6 +536,10 @@ const csv = button("CSV", () => {
 tools.replaceChildren(find, sort, copy, csv);
 
 function sql() {
+  const beside = countsRam(current) && gpuNow().bytes != null ? `\n\n-- and with a part of it in ${state.ram} GB of RAM\nFROM what_fits_beside('${gpuNow().id}', ${ramBytes()}, context_tokens := ${wanted()}${isLess() ? `, free_bytes := ${gpuNow().bytes}` : ""});` : "";
+  return `${sqlOfWhole()}${beside}`;
+}
+function sqlOfWhole() {
   const folded = "-- each copy and quantisation by itself, and models of other tasks: the list folds what needs the same\n";
   const { data } = current, gpu = gpuNow().id;
   const columns = data.columns.slice(0, data.main), [phase, , engine] = columns[wishNow().asked[0]];

@@ -102,7 +102,9 @@ def test_a_plan_is_asked_so_too(ask_json):
 def test_the_memory_of_the_computer_is_no_card(ask_json):
     told = ask_json("fits", "qwen3 8b 3060 12gb 64gb ram")
     assert "--gpu '3060 12gb' --ram 64GiB." in told["heard"] and told["use"]["ram_bytes"] == 64 * 2**30
-    assert "--ram 64GiB is asked by fits" in ask_json("what", "3060 12gb 64gb of ddr5")["heard"]
+    told = ask_json("what", "3060 12gb 64gb of ddr5")
+    assert "--ram 64GiB" in told["heard"] and told["beside"]["ram_bytes"] == 64 * 2**30
+    assert "--ram 64GiB is asked by fits" in ask_json("plan", "qwen3 8b 3060 12gb 64gb ram")["heard"]
 
 
 @pytest.mark.some(4)

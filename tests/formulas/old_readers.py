@@ -62,6 +62,9 @@ QUERIES = {
     "preference_of": f"SELECT total_bytes > 0 FROM preference_of('dpo', '{TEXT}', phase_id := 'lora')",
     "preference_fits_on": f"SELECT verdict IS NOT NULL AND unknown_reason IS NULL FROM preference_fits_on('h100-sxm', 'grpo', '{TEXT}', phase_id := 'lora', generator := 'vllm-colocate')",
     "layers_that_fit": f"SELECT gpu_layers = 37 FROM layers_that_fit('rtx-4090', '{TEXT}')",
+    "what_fits_beside": "SELECT count(*) > 0 FROM what_fits_beside('rtx-4090', 68719476736, free_bytes := 4000000000)",
+    "ways_beside": f"WITH one AS (SELECT '{TEXT}' AS model_id, 'gguf-q8_0' AS dtype_id, 9e9 AS total_bytes, 0.05 AS error_band, 4e9 AS bytes) "
+    "SELECT count(*) = 0 FROM internal.ways_beside('one', 1)",
     "image_tokens_of": f"SELECT prompt_tokens > 0 FROM image_tokens_of('{SEES}')",
     "pictures": "SELECT count(*) = 1 FROM internal.pictures('one_picture')",
     "pipeline_stages": f"SELECT count(*) > 1 FROM pipeline_stages('{PIPELINE}')",

@@ -50,6 +50,7 @@ SAID = {
     "ask/speculative_of.sql": ({1048576}, UNITS),
     "ask/speech_of.sql": ({30, 512}, DEFAULTS),
     "ask/what_fits.sql": ({8192}, DEFAULTS),
+    "ask/what_fits_beside.sql": ({8192}, DEFAULTS),
     "capacity/cpu_split.sql": (
         {1.001, 8192},
         f"layers that are not told apart miss more than a thousandth; {DEFAULTS}",

@@ -105,6 +105,30 @@ def _components(billions, dtype, phase, context, sequences, checkpointing, count
     }
 
 
+MIXTURE, BLOCKS = "acme/Beta-MoE-30B-A3B", 32
+
+
+def splits():
+    """Of the mixture what a card and RAM hold: layers from the first on, or the experts of some, which are nine tenths of each. The embeddings, a tenth
+    of a block, are in RAM throughout."""
+    formats = [(dtype, engine) for dtype, (_name, engine, *_rest) in BITS.items() if engine == "llama.cpp"]
+    same = ("model_id", "dtype_id", "engine_id", "context_tokens", "sequences", "error_band")
+    for row in footprints([(*each, "inference", 8192, 1, None, None) for each in formats], (1,)):
+        if row["model_id"] != MIXTURE:
+            continue
+        block = row["weights_bytes"] // BLOCKS
+        expert, brought, aside = block * 9 // 10, block // 4, block // 10
+        ways = [(layers, 0, (BLOCKS + 1 - layers) * block) for layers in range(BLOCKS + 2)]
+        ways += [(BLOCKS + 1, layers, layers * expert) for layers in range(1, BLOCKS + 1)]
+        for gpu_layers, cpu_expert_layers, moved in ways:
+            yield {name: row[name] for name in same} | {
+                "gpu_layers": gpu_layers,
+                "cpu_expert_layers": cpu_expert_layers,
+                "gpu_bytes": row["total_bytes"] - moved + (brought if moved else 0),
+                "host_bytes": aside + moved,
+            }
+
+
 def footprints(scenarios=None, counts=COUNTS):
     for model_id, (billions, *_rest) in MODELS.items():
         for (dtype, engine, phase, context, sequences, optimizer, checkpointing), count in product(

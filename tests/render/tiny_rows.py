@@ -8,7 +8,19 @@ from pathlib import Path
 
 import polars as pl
 
-from tests.render.tiny_models import BITS, GIB, GPUS, MEASURED, MODELS, PHASES, PRICES, REFUSED, footprints, models
+from tests.render.tiny_models import (
+    BITS,
+    GIB,
+    GPUS,
+    MEASURED,
+    MODELS,
+    PHASES,
+    PRICES,
+    REFUSED,
+    footprints,
+    models,
+    splits,
+)
 
 FACTS = Path(__file__).parents[2] / "tables" / "facts" / "constant.csv"
 # as they are published, but for a server's share of a card, which is smaller so that it decides among so few models
@@ -136,6 +148,7 @@ def all_rows():
             for m in known
         ],
         "footprint": list(footprints()),
+        "cpu_split": list(splits()),
         "plan_serving": [
             {
                 "model_id": "acme/Alpha-7B-Instruct",

@@ -25,6 +25,7 @@ FILES = (
     "capacity/limits",
     "capacity/support",
     "capacity/system",
+    "capacity/cpu_split",
     "state/state",
     "ask/engine_setting",
     "speed/speed",
@@ -32,6 +33,7 @@ FILES = (
 NAMES = (
     "needed",
     "takes",
+    "ram_takes",
     "word_for",
     "card_verdict",
     "chosen",

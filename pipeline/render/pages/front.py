@@ -11,7 +11,7 @@ import polars as pl
 from markupsafe import Markup
 
 from pipeline.render import words
-from pipeline.render.data import cards, limits
+from pipeline.render.data import beside, cards, limits
 from pipeline.render.data.book import Book
 from pipeline.render.data.made import MadeFiles
 from pipeline.render.data.rules import in_columns, in_python
@@ -36,7 +36,7 @@ class Front:
 
     def files(self) -> dict[str, str]:
         """What the browser reads below `data/window/`."""
-        return self.window.files() | self.made.texts
+        return self.window.files() | beside.files(self.book, self.window) | self.made.texts
 
     def values(self) -> dict:
         """What the template asks."""
