@@ -33,7 +33,8 @@ END;
 CREATE OR REPLACE MACRO kept_by_graph_layer(model, scenario) AS graph_score_bytes(model, scenario)
     + step_tokens(scenario) * (2 * (2 * model.hidden_size + model.query_max + 2 * model.key_max
         + 4 * graph_block_width(model))
-        + iif(model.mixers[1].has_qk_norm, 2 * (model.query_max + model.key_max), 0)
+        + iif(list_bool_or(list_transform(model.mixers, lambda layer: layer.has_qk_norm)),
+            2 * (model.query_max + model.key_max), 0)
         + iif(scenario.is_adapter, 4, 2) * graph_inputs(model, scenario));
 
 -- and what it makes that nothing keeps: results of products, of adapters' in fp32, norms and the block's product
