@@ -32,8 +32,6 @@ NOT_ANSWERED = {
 }
 # What runs and is told not to, and why. None is hidden: the page of errors has them first.
 REFUSED_NEEDLESSLY = {
-    # up to 0.25 a window holds one step of --max-num-batched-tokens, where two are counted
-    "club-3090-benchmarks-md-4",
     # logits of a whole batch, which servers of llama.cpp since June 2026 do not hold, and a publisher's mix with more of it in the embedding
     "qwen38-mtp-rtx-5060-ti-2",
 }
