@@ -31,6 +31,16 @@ def test_a_window_holds_the_tokens_of_two_steps(footprint_of):
     assert whole["kv_padding_bytes"] - half["kv_padding_bytes"] == 8192 * layers * bytes_each
 
 
+def test_a_window_held_the_tokens_of_one_step_before(footprint_of):
+    """Up to 0.25. A report of 0.24 with 4,096 runs where a second step would not have had room (club-3090-benchmarks-md-4)."""
+    asked = NAMED | {"program": "vllm", "batched_tokens": 4096}
+    old, new, newest = (
+        footprint_of(WINDOWED, **asked, **said)["kv_padding_bytes"]
+        for said in ({"program_version": "0.25"}, {"program_version": "0.26"}, {})
+    )
+    assert new - old == 4096 * 60 * 2 * 16 * 128 * 2 and new == newest
+
+
 def test_few_requests_set_few_logits_aside_and_capture_fewer_graphs(book, footprint_of):
     """Qwen3.8-27B in FP8 on an L40S kept 9.75 GiB for its cache at 16 requests, 8.82 at 256 (vllm-few-requests): both are held."""
     named = {"program": "vllm", "dtype_id": "fp8", "context_tokens": 131072, "images": 1, "program_version": "0.26"}

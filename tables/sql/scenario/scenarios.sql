@@ -113,9 +113,11 @@ CREATE OR REPLACE MACRO answers_for(model, scenario, run) AS coalesce(
 CREATE OR REPLACE MACRO in_training(asked, value) AS iif(asked.is_inference, NULL, value);
 
 -- Tokens that are in flight beside a window: of the steps that a server counts as being there at once, or, where it is
--- told how many tokens a step reads, those of one step more than there are stages.
+-- told how many tokens a step reads, those of one step more than there are stages (of one step in earlier releases).
 CREATE OR REPLACE MACRO tokens_beyond_window_of(scenario, run, constants) AS run.tokens_beyond_window
-    + coalesce(scenario.batched_tokens * (scenario.pipeline_parallel + 1) - constants.vllm_batched_tokens, 0);
+    + coalesce(scenario.batched_tokens * iif(
+        version_place(scenario.program_version, 2) < constants.vllm_in_flight_from_release, 1,
+        scenario.pipeline_parallel + 1) - constants.vllm_batched_tokens, 0);
 
 -- Gradients that stand from one step to the next, or while others are worked out.
 CREATE OR REPLACE MACRO has_standing_gradients(scenario, run, rule) AS run.keeps_gradients
