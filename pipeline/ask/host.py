@@ -24,6 +24,7 @@ _TAKES = (
 _SEVERAL = "how several cards share a model with the CPU is not worked out"
 _COMPUTER = "SELECT any_value(internal.is_computer(gpu)) FROM gpu WHERE gpu_id = $gpu"
 _SPLIT = "SELECT context_tokens, sequences FROM cpu_split LIMIT 1"
+_VERDICT = "SELECT internal.card_verdict($bytes::BIGINT, $error_band, $capacity_bytes::BIGINT, 1)"
 _WAY = "SELECT internal.way_beside($gpu_layers, $cpu_expert_layers, $layer_count)"
 
 
@@ -77,13 +78,18 @@ def _takes(almanac: Almanac, host_bytes: int, error_band: float, ram_bytes: int,
     return bool(almanac.value(_TAKES, given))
 
 
+def _shared_rows(told: list[Row]) -> list[Row]:
+    """What llama.cpp runs of what is known: usual formats first, the largest of them first."""
+    rows = [row for row in told if row["engine_id"] == "llama.cpp" and row["total_bytes"]]
+    return sorted(rows, key=lambda row: (row["dtype_id"] not in USUAL, -row["weights_bytes"]))
+
+
 def beside(almanac: Almanac, model: Model, card: Card, use: Use, told: list[Row]) -> dict[str, Any] | None:
     """How a model runs with a part of it in the computer's memory, of which there are `use.ram_bytes`: the first usual format, else the largest,
     that both hold. `is_held` is whether the memory takes what the card leaves to it, its error margin and what the system needs beside it."""
     if use.ram_bytes is None or use.is_training or use.images or use.program not in (None, *said.RUN_IT):
         return None
-    rows = [row for row in told if row["engine_id"] == "llama.cpp" and row["total_bytes"]]
-    rows.sort(key=lambda row: (row["dtype_id"] not in USUAL, -row["weights_bytes"]))
+    rows = _shared_rows(told)
     most = next((row["weights_bytes"] for row in rows if row["dtype_id"] in USUAL), None)
     smaller = [row for row in rows if most is None or row["weights_bytes"] <= most]
     system = almanac.value(_SYSTEM)
@@ -153,8 +159,7 @@ def asked_way(almanac: Almanac, model: Model, card: Card, use: Use, told: list[R
     """So many layers on the card, or the experts of so many off it, as it was said: what both hold then, and whether the card does."""
     if use.gpu_layers is None and use.expert_layers is None:
         return None
-    rows = [row for row in told if row["engine_id"] == "llama.cpp" and row["total_bytes"]]
-    rows.sort(key=lambda row: (row["dtype_id"] not in USUAL, -row["weights_bytes"]))
+    rows = _shared_rows(told)
     if not rows:
         return None
     row = rows[0]
@@ -173,7 +178,7 @@ def asked_way(almanac: Almanac, model: Model, card: Card, use: Use, told: list[R
     held = way["cpu_expert_host_bytes" if is_experts else "host_bytes"]
     system = almanac.value(_SYSTEM) or 0
     is_taken = use.ram_bytes is None or _takes(almanac, held, band, use.ram_bytes, system)
-    verdict = "fits" if size * (1 + band) <= capacity else "tight" if size <= capacity else "no"
+    verdict = almanac.value(_VERDICT, {"bytes": size, "error_band": band, "capacity_bytes": capacity})
     return given | {
         "verdict": verdict if is_taken else "no", "gpu_bytes": size, "capacity_bytes": capacity, "error_band": band, "host_bytes": held,
         "gpu_layers": None if is_experts else way["gpu_layers"], "cpu_expert_layers": way["cpu_expert_layers"] if is_experts else None,
