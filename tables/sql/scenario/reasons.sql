@@ -291,11 +291,11 @@ CREATE OR REPLACE MACRO counted_reason(model, dtype, scenario) AS CASE
     WHEN scenario.trained_model_types IS NULL OR scenario.phase_id = 'inference' THEN NULL
     WHEN scenario.graph IS NOT NULL AND graph_reason(dtype, scenario) IS NOT NULL
         THEN graph_reason(dtype, scenario)
-    WHEN scenario.graph IS NOT NULL AND coalesce(model.logit_columns, 0) < model.vocab_size
-        THEN scenario.engine_id || ' trains models that write text, and this one has no head of its vocabulary'
     WHEN scenario.graph IS NOT NULL AND list_contains(string_split(scenario.trained_model_types, ' '),
         model.model_type) AND NOT coalesce(list_bool_or(list_transform(model.mixers,
-        lambda layer: layer.window_tokens IS NOT NULL)), false) THEN NULL
+        lambda layer: layer.window_tokens IS NOT NULL)), false)
+        THEN iif(coalesce(model.logit_columns, 0) < model.vocab_size, scenario.engine_id
+            || ' trains models that write text, and this one has no head of its vocabulary', NULL)
     WHEN scenario.graph IS NOT NULL THEN 'what ' || scenario.engine_id || ' holds while it trains was counted '
         || 'for models of type ' || replace(scenario.trained_model_types, ' ', ', ') || ' without sliding windows'
     WHEN NOT scenario.is_adapter AND scenario.phase_id <> 'full-finetune'
