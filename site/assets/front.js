@@ -41,6 +41,7 @@ const isMade = () => wished().isMade; // measured in something else than tokens
 const isPlaced = () => current.data.columns[0].length > 3; // a pipeline, by how its parts are placed
 const keyOf = (want) => wished(want).unit.key; // the key that holds its size
 const wanted = () => state[keyOf()];
+const plainly = (ram) => (a.freeBytes(ram) === null ? "" : String(+ram)); // 64.0 is the choice 64
 function read() {
   const one = (key, options) => {
     const value = asked.get(key);
@@ -61,7 +62,7 @@ function read() {
   else state.free = free || (asked.has("system") ? "" : a.memory.free(state.gpu));
   const ram = asked.get("ram") ?? "";
   if (ram && a.freeBytes(ram) === null) refused.push(`ram=${ram}`);
-  else state.ram = ram || (state.gpu && state.gpu === a.memory.get("gpu") ? a.memory.get("ram") ?? "" : ""); // another's card is perhaps in another's computer
+  else state.ram = plainly(ram || (state.gpu && state.gpu === a.memory.get("gpu") ? a.memory.get("ram") ?? "" : "")); // another's card is perhaps in another's computer
   state.find = asked.get("find") ?? "";
   for (const key of SIZES) state[key] ??= usual(key);
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import duckdb
 import pytest
 
 from pipeline.base.readonly import reading
@@ -113,3 +114,8 @@ def test_of_a_part_of_a_card_no_more_is_taken(book):
     )
     assert half["model_id"] == few.EXPERTS and half["gpu_bytes"] <= 8 * 2**30
     assert not rows(book, "FROM what_fits_beside('m4-max-128gb', 64 * 1024 ** 3)")
+
+
+def test_a_context_that_is_not_published_is_an_error_and_no_empty_list(book):
+    with pytest.raises(duckdb.Error, match="context_tokens := 10000 is not published"):
+        rows(book, "FROM what_fits_beside('rtx-4090', 64 * 1024 ** 3, context_tokens := 10000)")

@@ -96,3 +96,9 @@ def test_ram_is_not_asked_of_what_llama_cpp_does_not_share(open_page):
         expect(page.locator(RAM)).to_be_hidden()
         assert page.locator("#with-ram").count() == 0
     assert "ram=none" in open_page("?gpu=rtx-3060-12gb&ram=none").locator("#window .told").inner_text()
+
+
+def test_ram_that_is_written_otherwise_is_the_same_choice(open_page):
+    page = open_page("?gpu=rtx-3060-12gb&ram=64.0")
+    expect(page.locator(RAM)).to_have_value("64")
+    expect(page.locator("#window .answer")).to_contain_text("With 64 GB of RAM also:")

@@ -60,6 +60,7 @@ def test_what_was_not_counted_in_its_code_has_a_reason(footprints):
         {}, {"precision": "pure"}, {"loss": "fused"}, {"checkpointing": "selective"}, {"dtype_id": "nf4"}, {"gpu_count": 2},
         {"phase_id": "pretrain", "lora_targets": None, "lora_rank": None, "dtype_id": "bf16", "adapter": None, "lora_dropout": None}, {"adapter": "dora"},
         {"lora_dropout": 0.05}, {"optimizer_id": "sgd"}, {"model_id": "Qwen/Qwen3-30B-A3B"}, {"model_id": "google/gemma-2b"},
+        {"model_id": "Qwen/Qwen3-Embedding-8B"},
     ]  # fmt: skip
     known, *unknown = footprints([ASKED | other for other in others])
     assert known["total_bytes"] > 0 and known["unknown_reason"] is None

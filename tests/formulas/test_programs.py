@@ -311,6 +311,8 @@ def test_a_chunk_that_the_memory_decides_is_never_more_than_its_bound(footprint_
         ("2026.6", {"context_tokens": 32768}, "one where it would be two"),
         ("2026.6", {"model_id": "google/gemma-2-2b-it"}, "models of type llama, mistral, qwen2, qwen3 alone"),
         ("2026.9", {"model_id": "Qwen/Qwen3-30B-A3B"}, "models of type llama, mistral, qwen2, qwen3 alone"),
+        ("2026.9", {"model_id": "Qwen/Qwen3-30B-A3B", "loss": "fused-by-free"}, "qwen2, qwen3 alone"),
+        ("2026.9", {"loss": "fused"}, "its own loss alone: loss := fused-by-free"),
         ("2026.9", {"phase_id": "full-finetune"}, "kernels of its own"),
         ("2025.8", {}, "is not known (known: 2025.9 to 2026.6, 2026.7 to 2026.9, 2026.10)"),
     ],
@@ -325,6 +327,8 @@ def test_a_loss_by_free_memory_is_of_unsloth_alone(footprint_of):
     assert row["total_bytes"] is None and "engine_id := unsloth" in row["unknown_reason"]
     capped = footprint_of("google/gemma-2-2b-it", phase_id="lora", engine_id="unsloth", loss="fused-by-free")
     assert capped["total_bytes"] is None and "capped" in capped["unknown_reason"]
+    unread = footprint_of("Qwen/Qwen3-30B-A3B", phase_id="lora", engine_id="unsloth", loss="fused-at-once")
+    assert unread["total_bytes"] is None and "models of type qwen3_moe" in unread["unknown_reason"]
 
 
 @pytest.mark.some(2)

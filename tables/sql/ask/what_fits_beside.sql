@@ -45,14 +45,21 @@ FROM way
 WHERE ram_takes(way.way.host_bytes, error_band, ram_bytes,
     (SELECT any_value(value) FROM constant WHERE constant_id = 'host_system_bytes'));
 
--- free_bytes := n is what is free of the card.
+-- free_bytes := n is what is free of the card. A context or a number of sequences that is not published is an error.
 CREATE OR REPLACE MACRO what_fits_beside(
     gpu_id, ram_bytes, dtype_id := NULL, context_tokens := 8192, sequences := 1, free_bytes := NULL
 ) AS TABLE
-WITH beside_card AS MATERIALIZED (
+WITH beside_known AS MATERIALIZED (
+    SELECT list_sort(list(DISTINCT footprint.context_tokens)) AS contexts,
+        list_sort(list(DISTINCT footprint.sequences)) AS counts
+    FROM footprint WHERE footprint.phase_id = 'inference' AND footprint.engine_id = 'llama.cpp'
+        AND footprint.gpu_count = 1
+),
+beside_card AS MATERIALIZED (
     SELECT gpu.gpu_id, asked_bytes(gpu, free_bytes::BIGINT) AS bytes, known_dtype(dtype_id) AS dtype_id,
-        coalesce(context_tokens, 8192) AS context_tokens, coalesce(sequences, 1) AS sequences
-    FROM gpu WHERE gpu.gpu_id = known_gpu(gpu_id) AND NOT is_computer(gpu)
+        published('context_tokens', coalesce(context_tokens, 8192), known.contexts) AS context_tokens,
+        published('sequences', coalesce(sequences, 1), known.counts) AS sequences
+    FROM gpu CROSS JOIN beside_known AS known WHERE gpu.gpu_id = known_gpu(gpu_id) AND NOT is_computer(gpu)
 ),
 beside_total AS MATERIALIZED (
     SELECT footprint.model_id, footprint.dtype_id, footprint.engine_id, footprint.context_tokens, footprint.sequences,

@@ -171,11 +171,15 @@ CREATE OR REPLACE MACRO undescribed_reason(asked, known, usual, model) AS
         || ' holds is not described for ' || undescribed_words(word, asked, usual, model)
         || undescribed_help(word)), lambda reason: reason IS NOT NULL)[1];
 
--- A loss that was read of some classes alone, whose own forward pass the program has.
-CREATE OR REPLACE MACRO loss_reason(asked, usual, model) AS
-    iif(asked.loss IS NULL AND NOT list_contains(string_split(usual.loss_model_types, ' '), model.model_type),
-        'what ' || usual.holds_for || ' holds is described for models of type '
-            || replace(usual.loss_model_types, ' ', ', ') || ' alone: ask for a later version', NULL);
+-- A loss that was read of some classes alone, whose own forward pass the program has: it takes no other.
+CREATE OR REPLACE MACRO loss_reason(asked, usual, model) AS CASE
+    WHEN usual.loss_model_types IS NULL THEN NULL
+    WHEN NOT coalesce(list_contains(string_split(usual.loss_model_types, ' '), model.model_type), false)
+        THEN 'what ' || usual.holds_for || ' holds is described for models of type '
+            || replace(usual.loss_model_types, ' ', ', ') || ' alone: ask for a later version'
+    WHEN lower(asked.loss::VARCHAR) <> usual.loss
+        THEN usual.holds_for || ' is described with its own loss alone: loss := ' || usual.loss
+END;
 
 -- the cards of more than one machine
 CREATE OR REPLACE MACRO machine_reason(asked, known, usual, constants) AS

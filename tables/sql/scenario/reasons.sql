@@ -122,13 +122,18 @@ CREATE OR REPLACE MACRO packed_experts_reason(model, scenario) AS CASE
 END;
 
 -- Chunks by the memory that is free: how many are taken of more tokens than all of which fit the bound that later
--- releases have depends on the card, and so does whether they fit a second step.
+-- releases have depends on the card, and so does whether they fit a second step. Of classes whose forward pass is not
+-- Unsloth's own nobody read what they take (loss_kernel).
 CREATE OR REPLACE MACRO chunk_reason(model, scenario) AS CASE
     WHEN scenario.loss NOT IN ('fused-by-free', 'fused-at-once') THEN NULL
     WHEN NOT scenario.is_adapter OR scenario.fused_loss IS DISTINCT FROM 'unsloth'
         THEN 'loss := ' || scenario.loss || ' is of Unsloth before 2026.10: lora or qlora with engine_id := unsloth'
     WHEN model.has_logit_cap THEN 'what the loss of Unsloth before 2026.10 holds of logits that are capped is not '
         || 'described: ask for a later version'
+    WHEN (scenario.loss || ' ' || coalesce(model.model_type, '')) NOT IN (
+        SELECT loss || ' ' || unnest(string_split(model_types, ' ')) FROM loss_kernel)
+        THEN 'what the loss of Unsloth before 2026.10 holds of models of type ' || coalesce(model.model_type, '?')
+            || ' is not described: ask for a later version'
     WHEN scenario.loss = 'fused-at-once' AND chunk_of_all_tokens(model, scenario) > scenario.unsloth_chunk_bytes_most
         THEN 'before 2026.7 Unsloth takes the loss by chunks of half of the memory that is free, and one where it '
             || 'would be two: whether a second step fits depends on the card where the logits of a micro-batch are '
@@ -288,7 +293,9 @@ CREATE OR REPLACE MACRO counted_reason(model, dtype, scenario) AS CASE
         THEN graph_reason(dtype, scenario)
     WHEN scenario.graph IS NOT NULL AND list_contains(string_split(scenario.trained_model_types, ' '),
         model.model_type) AND NOT coalesce(list_bool_or(list_transform(model.mixers,
-        lambda layer: layer.window_tokens IS NOT NULL)), false) THEN NULL
+        lambda layer: layer.window_tokens IS NOT NULL)), false)
+        THEN iif(coalesce(model.logit_columns, 0) < model.vocab_size, scenario.engine_id
+            || ' trains models that write text, and this one has no head of its vocabulary', NULL)
     WHEN scenario.graph IS NOT NULL THEN 'what ' || scenario.engine_id || ' holds while it trains was counted '
         || 'for models of type ' || replace(scenario.trained_model_types, ' ', ', ') || ' without sliding windows'
     WHEN NOT scenario.is_adapter AND scenario.phase_id <> 'full-finetune'
