@@ -215,7 +215,7 @@ def amount(text: str) -> int:
         )
     size = int(float(found[1]) * _UNITS[found[2].lower()])
     if not 0 < size <= 2**50:
-        raise ValueError(f"{text[:40]!r} is no amount of memory that a card has")
+        raise ValueError(f"{text[:40]!r} is no amount of memory")
     return size
 
 

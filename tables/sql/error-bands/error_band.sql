@@ -50,8 +50,11 @@ END;
 -- which one sequence makes such a block, the margin for them falls by a token for each token, so that it grows with
 -- the context all the same: limits are read off lines between points that are powers of two. LitGPT's steps, whose
 -- logits come by chunks and are joined, lost them too (tests/oracle/litgpt_peaks.csv).
+-- (of blocks that differ by layer the smallest: which of them lies free is not known)
+CREATE OR REPLACE MACRO least_block_width(model) AS
+    greatest(list_min(list_transform(model.blocks, lambda block: block.width)), 1);
 CREATE OR REPLACE MACRO workspace_tokens(model, scenario, constants) AS pow(2, ceil(log2(
-    constants.cublas_workspace_bytes / (scenario.compute_bytes * greatest(model.gated_max, model.plain_max, 1)))));
+    constants.cublas_workspace_bytes / (scenario.compute_bytes * least_block_width(model)))));
 CREATE OR REPLACE MACRO lost_logits_share(model, scenario, constants) AS iif(scenario.chunks_logits, 1, least(1,
     greatest(0, 2 * workspace_tokens(model, scenario, constants) / scenario.context_tokens - 1)));
 CREATE OR REPLACE MACRO may_lose_logits(model, scenario) AS has_known_blocks(model, scenario)
