@@ -64,10 +64,6 @@ def all_beside(told: dict[str, Any], page: Page, gib: Gib, count: Gib) -> None:
     ]  # fmt: skip
     heads = ("model", "size", "format", "on card", "in RAM", "told")
     page.table(heads, rows, [None] * len(rows), drop=1)
-    page.gap()
-    first = models[0]
-    asked = f"--format {_format(first['dtype_id'])} --ram {told['ram_bytes'] / 2**30:g}GB"
-    page.say(f"More of one: vram-almanac fits {first['model']} {asked}", "dim")
 
 
 def _others(fitting: int, mixtures: int) -> str:

@@ -10,7 +10,8 @@ from typing import Any
 from .almanac import Almanac
 from .page import Page
 from .problems import FITS, Wrong
-from .question import Card, Model, Use
+from .question import INFERENCE, Card, Model, Use
+from .sentence_words import quoted
 
 Answer = tuple[dict[str, Any], int]
 ANOTHER = "A repository that it names is one of this almanac, not the one that was asked."
@@ -71,9 +72,27 @@ def what(almanac: Almanac, said: Said) -> Answer:
 
     asked, use = said.asked, replace(said.use, ram_bytes=said.asked.ram)
     answer = answers.what(almanac, _asked_card(almanac, asked), _wish(asked.wish or "chat"), use, asked.limit)
-    words.what(answer, said.page)
+    words.what(answer, said.page, _again(asked, answer))
     has_any = answer["models"] or answer.get("beside", {}).get("models")
     return answer, answers.STATUS["fits" if has_any else "no"]
+
+
+def _again(asked: argparse.Namespace, answer: dict[str, Any]) -> str:
+    """How one model of a list is asked for as the list was: the options of `what` that `fits` has too."""
+    card, phase = answer["card"], answer["phase_id"]
+    gpu = asked.gpu and card["gpu_id"] and (f"{card['count']}x" if card["count"] > 1 else "") + card["gpu_id"]
+    told = (
+        ("--gpu", gpu),
+        ("--free", asked.free),
+        ("--phase", None if phase == INFERENCE else phase),
+        ("--context", asked.context or asked.wish and answer["context_tokens"]),
+        ("--users", asked.users),
+        ("--format", asked.format),
+        ("--kv", asked.kv),
+        ("--ram", asked.ram and f"{asked.ram / 2**30:g}GB"),
+    )
+    flags = " ".join(name for name, is_set in (("--empty", asked.empty), ("--no-mmproj", asked.text_only)) if is_set)
+    return " ".join(filter(None, (*(f"{name} {quoted(str(value))}" for name, value in told if value), flags)))
 
 
 def drafted(almanac: Almanac, said: Said) -> Answer:

@@ -225,7 +225,7 @@ def _sharding(_: Almanac, text: str) -> Said | None:
     if text.lower() in ("tp",):  # (of a server, or a training's: with its number it is an option)
         return None
     shared.way_of(text)
-    return Said("sharding", text, f"--sharding {_quoted(text)}")
+    return Said("sharding", text, f"--sharding {quoted(text)}")
 
 
 def _checkpointing(_: Almanac, text: str) -> Said | None:
@@ -284,7 +284,7 @@ def _program(almanac: Almanac, text: str) -> Said | None:
     if version and not _VERSION.fullmatch(re.split(r"[\s=@]+", text)[-1]):
         return None
     known = almanac.value("SELECT name IS NOT NULL FROM program_called($name)", {"name": name})
-    return Said("program", text, f"--program {_quoted(' '.join(filter(None, (name, version))))}") if known else None
+    return Said("program", text, f"--program {quoted(' '.join(filter(None, (name, version))))}") if known else None
 
 
 def _card(almanac: Almanac, text: str) -> Said | None:
@@ -293,10 +293,11 @@ def _card(almanac: Almanac, text: str) -> Said | None:
         return None  # (the memory of the computer, which no name of a card has)
     for each in card_names.unlike(name):
         card_names.called(almanac, card_names.counted(each)[0])
-    return Said("gpu", name, f"--gpu {_quoted(name)}") if name else None
+    return Said("gpu", name, f"--gpu {quoted(name)}") if name else None
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """A value as it is typed behind its option."""
     return f"'{text}'" if " " in text else text
 
 

@@ -364,7 +364,8 @@ def _adapter(told: dict[str, Any]) -> str:
     )
 
 
-def what(answer: dict[str, Any], page: Page) -> None:
+def what(answer: dict[str, Any], page: Page, again: str) -> None:
+    """The models of a card; `again` are the options with which one of them is asked for."""
     card, models = answer["card"], answer["models"]
     many = f" for {answer['sequences']:,} users at once" if answer["sequences"] > 1 else ""
     at = f"at {answer['context_tokens']:,} tokens{many}"
@@ -398,9 +399,9 @@ def what(answer: dict[str, Any], page: Page) -> None:
         )
     if "beside" in answer:
         host_words.all_beside(answer["beside"], page, gib_of, _count)
-    if models:
+    if first := next(iter(answer.get("beside", {}).get("models") or models), None):
         page.gap()
-        page.say(f"More of one: vram-almanac fits {models[0]['model']}", "dim")
+        page.verbatim(f"More of one: vram-almanac fits {first['model']} {again}".rstrip())
 
 
 def cards(card: dict[str, Any]) -> str:

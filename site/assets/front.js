@@ -275,7 +275,8 @@ function missOf({ work, cells, deciding }) {
 }
 
 // Mixtures that the card holds with the experts of some layers in the computer's memory, where somebody says how much of it there is.
-const takesRam = (window) => hasMore() && window.data.columns.every(([phase, , engine]) => phase === "inference" && engine === "llama.cpp");
+const isOfLlama = (window) => window.data.columns.every(([phase, , engine]) => phase === "inference" && engine === "llama.cpp");
+const takesRam = (window) => hasMore() && isOfLlama(window);
 const countsRam = (window) => Boolean(window.beside) && ramBytes() !== null && takesRam(window);
 let byRam = []; // of what is drawn
 async function withRam(window) {
@@ -284,7 +285,11 @@ async function withRam(window) {
   window.beside = new Beside(window, data, { count, leaf, formatOf, bar, reach, calculation, calculatorAsked, nameOf: (work) => nameOf(work, factsOf(work)) });
 }
 const drawBeside = () => (!byRam.length ? table.querySelector("tbody.beside")?.remove() : current.beside.draw(table, byRam.slice(0, besideShown), { of: byRam.length, ram: state.ram, gpu: gpuNow(), context: wanted(), columns: current.data.main + hasSpeed() }));
-const besideSaid = () => (countsRam(current) ? current.beside.sentence(byRam, state.ram, byRam.filter(({ work }) => work < POPULAR), LARGE) : []);
+const besideSaid = () => {
+  if (countsRam(current)) return current.beside.sentence(byRam, state.ram, byRam.filter(({ work }) => work < POPULAR), LARGE);
+  const isLeftOut = ramBytes() !== null && state.count > 1 && isOfLlama(current); // what somebody named is not passed over in silence
+  return isLeftOut ? [` RAM is counted beside one card: the ${state.ram} GB are left out here.`] : [];
+};
 
 // How many of the card hold it: of the published numbers, and where fewer between them do, that many, worked out where the row is in sight.
 function onSeveral(work, deciding, { count: published, best }, word) {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import duckdb
 import pytest
 
@@ -49,6 +51,28 @@ def test_what_runs_with_ram_is_listed_beneath_what_fits_whole(book, ask, ask_jso
     out = " ".join(ask("what", "3060", "12gb", "64gb", "ram")[1].split())
     assert "With 64.0 GiB of RAM 2 others run in llama.cpp" in out and first["flags"] in out
     assert "beside" not in ask_json(*CARD) and "of RAM" not in ask(*CARD)[1]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--ram", "64GB", "--users", "2", "--kv", "q8_0"),
+        ("--context", "4096", "--users", "4", "--kv", "q8_0", "--format", "Q4_K_M"),
+        ("--for", "qlora"),
+    ],
+)
+def test_more_of_one_asks_for_it_as_the_list_was_asked(book, ask, ask_json, options):
+    """The line that is pasted next tells of the model what its row told."""
+    told = ask_json(*CARD, *options)
+    again = ask(*CARD, *options)[1].split("More of one: vram-almanac ")[1].split("\n")[0]
+    found = ask_json(*shlex.split(again))
+    if "--ram" in options:
+        first = told["beside"]["models"][0]
+        assert (found["model"], found["beside"]["host_bytes"]) == (first["model"], first["host_bytes"])
+    else:
+        first = told["models"][0]
+        sizes = {row["total_bytes"] for row in found.get("formats", [found["best"]])}
+        assert found["model"] == first["model"] and first["total_bytes"] in sizes
 
 
 def test_too_little_ram_takes_a_smaller_format_or_nothing(book, ask_json):
