@@ -9,22 +9,31 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from pipeline.anatomy.rows import Anatomy
+from pipeline.confirm.completing import text_place
 from pipeline.confirm.filling import fillings, without
 from pipeline.confirm.stored import TOWERS
 from pipeline.hub.record import Record
 
 FILLED = "Not listed by its source, but what gives the total"
 LEAVES_TOWERS = "The checkpoint leaves out the towers and the projector of its architecture"
+LEAVES_HEAD = "The checkpoint leaves out the output head"
+IS_TIED = "The total holds no output head beside the embedding: it is tied, as a model that writes has one"
 TIED_AGAIN = "tied head stored again"
+TIE = "tie_word_embeddings"
+HEADLESS = ("feature-extraction", "sentence-similarity")  # tasks of models without a head over the vocabulary
+# Kinds of configs whose tie is a guess, or another's; what a library's class or table says is what that library loads.
+_GUESSED = ("reconstructed", "sibling")
 
 
 def candidates(record: Record, anatomy: Anatomy) -> Iterator[tuple[str, Anatomy, bool]]:
     """What the checkpoint may hold, the likeliest first: with words for it, and whether the config alone says so."""
-    for what, held in variants(anatomy):
+    is_tied = may_be_tied(record) and record.pipeline_tag not in HEADLESS
+    parts = _with_ties if is_tied else variants
+    for what, held in parts(anatomy):
         yield what, held, True
     filled = [(f"{FILLED}: {what}", held) for what, held in fillings(record, anatomy)]
     for filling, whole in filled:
-        for what, held in variants(whole):
+        for what, held in parts(whole):
             yield ". ".join(filter(None, (filling, what))), held, False
     for filling, whole in [*filled, ("", anatomy)]:
         roles = {t.role for t in whole.tensors}
@@ -41,6 +50,33 @@ def with_own_head(anatomy: Anatomy) -> Anatomy:
     head = replace(embedding, tensor_class="head", role="head", operator="linear")
     extra = {cause: size for cause, size in anatomy.stored_extra.items() if cause != TIED_AGAIN}
     return replace(anatomy, tensors=(*anatomy.tensors, head), is_head_tied=False, stored_extra=extra)
+
+
+def may_be_tied(record: Record) -> bool:
+    """Whether no source of the config says if the head is the embedding."""
+    if record.config_kind not in _GUESSED:
+        return False
+    place = text_place(record.config)
+    is_said = TIE in record.config or (place is not None and TIE in record.config[place])
+    return not (is_said and record.config_kind == "reconstructed" and TIE not in record.config_inferred_fields)
+
+
+def own_head(anatomy: Anatomy) -> int:
+    """Elements of a head that could be the embedding: it has the same shape."""
+    shapes = {(t.out_features, t.in_features) for t in anatomy.tensors if t.role == "embedding"}
+    heads = [t for t in anatomy.tensors if t.role == "head" and (t.out_features, t.in_features) in shapes]
+    return sum(t.element_count for t in heads)
+
+
+def _with_ties(anatomy: Anatomy) -> Iterator[tuple[str, Anatomy]]:
+    """Of a model that writes, a head that is missing is the embedding: it makes logits, whatever the config was lent by."""
+    size = own_head(anatomy)
+    for what, held in variants(anatomy):
+        if what == LEAVES_HEAD and size == sum(t.element_count for t in anatomy.tensors if t.tensor_class == "head"):
+            extra = {**held.stored_extra, TIED_AGAIN: size}
+            yield IS_TIED, replace(held, is_head_tied=True, stored_extra=extra)
+        else:
+            yield what, held
 
 
 def variants(anatomy: Anatomy) -> Iterator[tuple[str, Anatomy]]:
@@ -62,4 +98,4 @@ def variants(anatomy: Anatomy) -> Iterator[tuple[str, Anatomy]]:
         )
     if "head" in classes:
         kept = tuple(t for t in anatomy.tensors if t.tensor_class != "head")
-        yield "The checkpoint leaves out the output head", replace(anatomy, tensors=kept)
+        yield LEAVES_HEAD, replace(anatomy, tensors=kept)

@@ -23,16 +23,13 @@ from pipeline.anatomy import read_config
 from pipeline.anatomy.class_defaults import class_defaults
 from pipeline.anatomy.families import reader_for
 from pipeline.anatomy.rows import Anatomy
-from pipeline.confirm.candidates import variants
+from pipeline.confirm.candidates import HEADLESS, variants
 from pipeline.confirm.completing import DIMS_ONLY, KIN, completions, other_parts, over, text_place, widths_of
 from pipeline.confirm.explain import explain
 from pipeline.confirm.grade import OWN_CONFIG, Graded
 from pipeline.confirm.own_class import in_its_class
 from pipeline.confirm.strangers import is_stranger, readings
 from pipeline.hub.record import Record
-
-_HEADLESS = ("feature-extraction", "sentence-similarity")  # tasks of models without a head over the vocabulary
-
 
 LEAST_EQUAL = 5_000_000  # elements: below, two shapes may have one total by chance
 
@@ -142,7 +139,7 @@ class Lenders:
         if total < LEAST_EQUAL:
             return
         lenders = dict(self.by_size.get(total, {}))
-        if record.pipeline_tag in _HEADLESS:
+        if record.pipeline_tag in HEADLESS:
             lenders |= self.by_part.get((total, True), {})
         if record.parameters_kind == "exact_gguf":  # llama.cpp keeps towers in files of their own
             lenders |= self.by_part.get((total, False), {})

@@ -24,17 +24,13 @@ from typing import Any
 from pipeline.anatomy import read_config
 from pipeline.anatomy.class_defaults import class_defaults
 from pipeline.anatomy.rows import Anatomy
-from pipeline.confirm.candidates import TIED_AGAIN
+from pipeline.confirm.candidates import TIE, TIED_AGAIN, may_be_tied, own_head
 from pipeline.confirm.completing import text_place
 from pipeline.confirm.filling import may_be_quantised
 from pipeline.confirm.grade import BESIDES, COUNTED_AS_OWN, IS_COUNT, OWN_CONFIG, Graded, grade
 from pipeline.hub.record import Record
 
-TIE = "tie_word_embeddings"
 OPEN = "Whether its head is tied is open: a tied head that is stored again gives the same total. Counted with a head of its own, which is more"
-# Kinds of configs whose tie is a guess, or another's; what a library's class or table says is what that library loads.
-_GUESSED = ("reconstructed", "sibling")
-
 Confirmed = tuple[Record, Graded]
 
 
@@ -69,29 +65,16 @@ def kin_of(graded: Iterable[Confirmed]) -> Kin:
 
 def _as_kin(record: Record, anatomy: Anatomy) -> _Kin:
     dims = (anatomy.hidden_size, anatomy.layer_count, anatomy.vocab_size)
-    size = anatomy.parameter_count - _own_head(anatomy)
+    size = anatomy.parameter_count - own_head(anatomy)
     maker, _, name = record.model_id.lower().partition("/")
     return _Kin(record.model_id, maker, name, dims, size, bool(anatomy.is_head_tied))
 
 
-def _own_head(anatomy: Anatomy) -> int:
-    """Elements of a head that could be the embedding: it has the same shape."""
-    shapes = {(t.out_features, t.in_features) for t in anatomy.tensors if t.role == "embedding"}
-    heads = [t for t in anatomy.tensors if t.role == "head" and (t.out_features, t.in_features) in shapes]
-    return sum(t.element_count for t in heads)
-
-
 def _is_guess(record: Record, found: Graded) -> bool:
-    if found.anatomy is None or found.census is not None or record.config_kind not in _GUESSED:
+    if found.anatomy is None or found.census is not None or not may_be_tied(record):
         return False
-    is_stated = record.config_kind == "reconstructed" and TIE not in record.config_inferred_fields and _states(record)
-    has_two = TIED_AGAIN in (found.stored_note or "") if found.anatomy.is_head_tied else bool(_own_head(found.anatomy))
-    return has_two and not is_stated and found.anatomy.is_head_tied is not None
-
-
-def _states(record: Record) -> bool:
-    place = text_place(record.config)
-    return TIE in record.config or (place is not None and TIE in record.config[place])
+    has_two = TIED_AGAIN in (found.stored_note or "") if found.anatomy.is_head_tied else bool(own_head(found.anatomy))
+    return has_two and found.anatomy.is_head_tied is not None
 
 
 def _settled(record: Record, found: Graded, kin: Kin) -> Graded:
@@ -164,7 +147,7 @@ def _read_again(record: Record, found: Graded, *, is_tied: bool) -> Graded | Non
     if other.grade not in ("exact", "matched"):
         return None
     own, held = found.anatomy, other.anatomy
-    if (TIED_AGAIN in (other.stored_note or "")) is not is_tied or bool(_own_head(held)) is is_tied:
+    if (TIED_AGAIN in (other.stored_note or "")) is not is_tied or bool(own_head(held)) is is_tied:
         return None
     kept = {"model_type": own.model_type, "towers": own.towers, "max_context_tokens": own.max_context_tokens}
     kept |= {"trained_context_tokens": own.trained_context_tokens}

@@ -142,6 +142,25 @@ def test_a_checkpoint_without_its_head_is_graded_as_what_it_holds():
     assert found.anatomy.parameter_count == COUNT - 32000 * 512
 
 
+@pytest.mark.parametrize("kind", ["reconstructed", "sibling"])
+def test_a_model_that_writes_has_its_embedding_for_a_head_where_its_total_holds_no_other(kind):
+    """Nobody said whether it is tied: the head that its count leaves no room for is no reason to leave out its logits."""
+    config = {k: v for k, v in LLAMA.items() if k != "tie_word_embeddings"}
+    changes = {"config": config, "config_kind": kind, "stored_parameter_count": COUNT - 32000 * 512}
+    found = graded(**changes, pipeline_tag="text-generation")
+    assert found.grade == "matched" and "it is tied" in found.note
+    assert found.anatomy.is_head_tied and found.anatomy.parameter_count == COUNT - 32000 * 512
+    assert graded(**changes).anatomy.is_head_tied  # nor does one whose task nobody said
+    embedder = graded(**changes, pipeline_tag="feature-extraction")
+    assert embedder.anatomy.is_head_tied is False and "leaves out the output head" in embedder.note
+
+
+def test_a_head_of_its_own_that_a_source_states_is_left_out_where_it_is_missing():
+    stated = {**LLAMA, "tie_word_embeddings": False}
+    found = graded(config=stated, config_kind="reconstructed", stored_parameter_count=COUNT - 32000 * 512)
+    assert found.anatomy.is_head_tied is False and "leaves out the output head" in found.note
+
+
 def test_the_format_is_told_from_dtype_counts_or_config_and_bytes_follow():
     assert graded(config={**LLAMA, "torch_dtype": "bfloat16"}).stored_format == "bf16"
     assert graded(config={**LLAMA, "torch_dtype": "bfloat16"}).stored_bytes == 2 * COUNT
