@@ -3,41 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from pipeline.base.arguments import Parser
 
+from . import values
 from .shared import OFFLOADS
 
 ATTENTIONS = ("flash", "eager")
-MOST_LAYERS = 9999  # more than any model has: all of them
-CHECKPOINTINGS = ("full", "selective", "none")
-PHASES = ("inference", "lora", "qlora", "full-finetune", "pretrain")
-LORA_TARGETS = ("all-linear", "attention", "query-value", "linear-layers", "attention-experts", "experts")
-# the matrices that peft names, and the word of the macros for them (constant names of Llama's kin)
-_ATTENTION = frozenset({"q_proj", "k_proj", "v_proj", "o_proj"})
-MODULES = {
-    _ATTENTION: "attention",
-    _ATTENTION | {"gate_proj", "up_proj", "down_proj"}: "all-linear",
-    frozenset({"q_proj", "v_proj"}): "query-value",
-}
-OBJECTIVES = ("dpo", "orpo", "kto", "reward", "grpo")
-# phases as people say them
-SAID_PHASES = {
-    "full-finetune": re.compile(r"full|(?:full[ _-]?)?fine[ _-]?tun(?:e|ing)"),
-    "pretrain": re.compile(r"pre-?training"),
-    "inference": re.compile(r"serv(?:e|ing)"),
-}
 STATUSES = (
     "Ends with 0 where it fits, 1 where it does not or only without its margin, 2 where the question is wrong, 3 where nobody knows, "
     "4 where there is no almanac to ask."
 )
-_MOST_TOKENS, _MOST_USERS, _MOST_SECONDS = 2**27, 2**20, 24 * 3600
-_MOST_IMAGES, _MOST_SIDE, _MOST_FRAMES, _MOST_CARDS = 1024, 65_536, 65_536, 4096
-IMAGE_SIZE = (1024, 1024)  # of which images are where nobody says it
+_MOST_USERS, _MOST_SECONDS = 2**20, 24 * 3600
+_MOST_IMAGES, _MOST_FRAMES, _MOST_CARDS = 1024, 65_536, 4096
 
 
 def parser(prog: str = "vram-almanac") -> Parser:
@@ -63,7 +43,7 @@ def add(commands: Any) -> None:
     )
     fits.add_argument(
         "model",
-        type=_name,
+        type=values.name,
         metavar="MODEL",
         nargs="*",
         action=_Words,
@@ -74,25 +54,25 @@ def add(commands: Any) -> None:
     _add_use(fits)
     fits.add_argument(
         "--seconds",
-        type=_count("--seconds", _MOST_SECONDS),
+        type=values.count("--seconds", _MOST_SECONDS),
         metavar="N",
         help="of sound, for a model that hears or speaks (default: 30, where it is not asked by tokens)",
     )
     fits.add_argument(
         "--images",
-        type=_count("--images", _MOST_IMAGES),
+        type=values.count("--images", _MOST_IMAGES),
         metavar="N",
         help="in each prompt, for a model that sees (default: none); or made at once, by one that makes them",
     )
     fits.add_argument(
         "--image-size",
-        type=image_size,
+        type=values.image_size,
         metavar="WIDTHxHEIGHT",
-        help=f"of an image, in pixels (default: {IMAGE_SIZE[0]}x{IMAGE_SIZE[1]}; of a video that is made: 832x480)",
+        help=f"of an image, in pixels (default: {values.IMAGE_SIZE[0]}x{values.IMAGE_SIZE[1]}; of a video that is made: 832x480)",
     )
     fits.add_argument(
         "--frames",
-        type=_count("--frames", _MOST_FRAMES),
+        type=values.count("--frames", _MOST_FRAMES),
         metavar="N",
         help="of a video that is made (default: 81)",
     )
@@ -104,7 +84,7 @@ def add(commands: Any) -> None:
     _add_objective(fits)
     fits.add_argument(
         "--generator",
-        type=_name,
+        type=values.name,
         metavar="G",
         help="of grpo, what generates its answers: vllm-colocate on the same card, vllm-server on others (default: Transformers)",
     )
@@ -114,21 +94,21 @@ def add(commands: Any) -> None:
         "--share",
         "--gpu-memory-utilization",
         dest="share",
-        type=_share,
+        type=values.share,
         metavar="S",
         help="of the card, that vLLM may take (its --gpu-memory-utilization): 0.85 (default: vLLM's own)",
     )
     fits.add_argument(
         "--max-num-seqs",
         dest="max_num_seqs",
-        type=_count("--max-num-seqs", _MOST_USERS),
+        type=values.count("--max-num-seqs", _MOST_USERS),
         metavar="N",
         help="requests that vLLM runs at once (default: 256 are counted; how many of the whole context: --users)",
     )
     fits.add_argument(
         "--max-num-batched-tokens",
         dest="batched_tokens",
-        type=_count("--max-num-batched-tokens", _MOST_TOKENS),
+        type=values.count("--max-num-batched-tokens", values.MOST_TOKENS),
         metavar="N",
         help="tokens that vLLM reads in a step: 2048 is its own on cards below 70 GiB (default: 8192, whatever the card)",
     )
@@ -138,14 +118,14 @@ def add(commands: Any) -> None:
         "--n-gpu-layers",
         "--gpu-layers",
         dest="gpu_layers",
-        type=_layers,
+        type=values.layers,
         metavar="N",
         help="layers that llama.cpp puts on the card (default: all of them)",
     )
     fits.add_argument(
         "--n-cpu-moe",
         dest="expert_layers",
-        type=_layers,
+        type=values.layers,
         metavar="N",
         help="layers of a mixture of experts whose experts llama.cpp keeps in the computer's memory, all else on the card",
     )
@@ -171,14 +151,14 @@ def add(commands: Any) -> None:
     fits.add_argument(
         "--max-loras",
         dest="max_loras",
-        type=_count("--max-loras", _MOST_USERS),
+        type=values.count("--max-loras", _MOST_USERS),
         metavar="N",
         help="adapters that vLLM serves at once (default: 1, its own)",
     )
     fits.add_argument(
         "--max-lora-rank",
         dest="max_lora_rank",
-        type=_count("--max-lora-rank", 512),
+        type=values.count("--max-lora-rank", 512),
         metavar="R",
         help="largest rank of them, which every slot is set aside for: 8, 16, 32, 64 … (default: 16, its own)",
     )
@@ -204,7 +184,7 @@ def add(commands: Any) -> None:
     )
     what.add_argument(
         "words",
-        type=_name,
+        type=values.name,
         metavar="CARD",
         nargs="*",
         action=_Words,
@@ -219,18 +199,20 @@ def add(commands: Any) -> None:
     )
     what.add_argument(
         "--context",
-        type=tokens,
+        type=values.tokens,
         metavar="TOKENS",
         help="at least so many (default: as the wish has it)",
     )
-    what.add_argument("--users", type=_count("--users", _MOST_USERS), metavar="N", help="at the same time (default: 1)")
-    what.add_argument("--format", type=_name, metavar="F", help="in this format alone, for example Q4_K_M")
-    what.add_argument("--kv", type=_name, metavar="F", help="format of the cache, for example q8_0")
+    what.add_argument(
+        "--users", type=values.count("--users", _MOST_USERS), metavar="N", help="at the same time (default: 1)"
+    )
+    what.add_argument("--format", type=values.name, metavar="F", help="in this format alone, for example Q4_K_M")
+    what.add_argument("--kv", type=values.name, metavar="F", help="format of the cache, for example q8_0")
     _add_ram(what, "to list what fits with a part of it there too")
     _add_text_only(what)
     what.add_argument(
         "--limit",
-        type=_count("--limit", 10_000),
+        type=values.count("--limit", 10_000),
         default=15,
         metavar="N",
         help="rows to show (default: 15), and half as many of what fits with --ram",
@@ -241,7 +223,7 @@ def add(commands: Any) -> None:
     )
     plan.add_argument(
         "model",
-        type=_name,
+        type=values.name,
         metavar="MODEL",
         nargs="+",
         action=_Words,
@@ -254,16 +236,24 @@ def add(commands: Any) -> None:
     _add_spread(plan)
     plan.add_argument(
         "--train-on",
-        type=_data,
+        type=values.text_size,
         metavar="SIZE",
         help="of a training: how much text, for example 1GB or 2Btokens; says how long it takes and what finishes in time",
     )
     plan.add_argument(
-        "--days", type=_positive, default=1.0, metavar="N", help="with --train-on: the time that there is (default: 1)"
+        "--days",
+        type=values.positive,
+        default=1.0,
+        metavar="N",
+        help="with --train-on: the time that there is (default: 1)",
     )
-    plan.add_argument("--price", type=_positive, metavar="P", help="with --train-on: what an hour of a card costs")
+    plan.add_argument(
+        "--price", type=values.positive, metavar="P", help="with --train-on: what an hour of a card costs"
+    )
     _add_text_only(plan)
-    plan.add_argument("--limit", type=_count("--limit", 100), default=5, metavar="N", help="ways to show (default: 5)")
+    plan.add_argument(
+        "--limit", type=values.count("--limit", 100), default=5, metavar="N", help="ways to show (default: 5)"
+    )
     _add_output(plan)
 
 
@@ -272,7 +262,7 @@ def _add_card(command: argparse.ArgumentParser, *, is_several: bool = False) -> 
     more = {"action": "append"} if is_several else {}
     group.add_argument(
         "--gpu",
-        type=_name,
+        type=values.name,
         metavar="CARD",
         help="id or name, several of them as 2xrtx-3090" + ("; may be said again" if is_several else ""),
         **more,
@@ -280,7 +270,7 @@ def _add_card(command: argparse.ArgumentParser, *, is_several: bool = False) -> 
     if not is_several:
         group.add_argument(
             "--free",
-            type=_amount,
+            type=values.amount,
             metavar="SIZE",
             help="so much memory, for example 10GiB: of --gpu, or of a card that nobody names, of several as 4x10GiB",
         )
@@ -292,7 +282,7 @@ def _add_card(command: argparse.ArgumentParser, *, is_several: bool = False) -> 
 def _add_use(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--context",
-        type=tokens,
+        type=values.tokens,
         metavar="TOKENS",
         help="of one sequence (default: 8192; in training 2048)",
     )
@@ -300,42 +290,47 @@ def _add_use(command: argparse.ArgumentParser) -> None:
         "--users",
         "--batch",
         dest="users",
-        type=_count("--users", _MOST_USERS),
+        type=values.count("--users", _MOST_USERS),
         default=None,
         metavar="N",
         help="at the same time; in training the micro-batch (default: 1, or the program's)",
     )
-    command.add_argument("--format", type=_name, metavar="F", help="one format, for example Q4_K_M, bf16 or awq-int4")
     command.add_argument(
-        "--kv", type=_name, metavar="F", help="format of the cache, for example q8_0 (default: 16 bits)"
+        "--format", type=values.name, metavar="F", help="one format, for example Q4_K_M, bf16 or awq-int4"
+    )
+    command.add_argument(
+        "--kv", type=values.name, metavar="F", help="format of the cache, for example q8_0 (default: 16 bits)"
     )
     command.add_argument(
         "--phase",
-        type=phase_of,
-        choices=PHASES,
+        type=values.phase_of,
+        choices=values.PHASES,
         default=None,
         metavar="P",
-        help=f"what is done with it: {', '.join(PHASES)} (default: inference)",
+        help=f"what is done with it: {', '.join(values.PHASES)} (default: inference)",
     )
-    command.add_argument("--rank", type=_count("--rank", 65_536), metavar="R", help="of a LoRA (default: 16)")
+    command.add_argument("--rank", type=values.count("--rank", 65_536), metavar="R", help="of a LoRA (default: 16)")
     command.add_argument(
         "--lora-targets",
-        type=_targets,
+        type=values.targets,
         metavar="T",
-        help=f"what a LoRA adapts: {', '.join(LORA_TARGETS)}, or names of modules, q_proj,v_proj (default: all-linear, or the program's)",
+        help=f"what a LoRA adapts: {', '.join(values.LORA_TARGETS)}, or names of modules, q_proj,v_proj (default: all-linear, or the program's)",
     )
     command.add_argument(
-        "--lora-dropout", type=_dropout, metavar="P", help="of a LoRA, from 0 to below 1 (default: 0, or the program's)"
+        "--lora-dropout",
+        type=values.dropout,
+        metavar="P",
+        help="of a LoRA, from 0 to below 1 (default: 0, or the program's)",
     )
     command.add_argument(
         "--program",
-        type=_name,
+        type=values.name,
         metavar="P",
         help="what you run it with, and its version if you know it: ollama, 'vllm 0.27', llama-factory; what is not said is its own default",
     )
     command.add_argument(
         "--sharding",
-        type=_name,
+        type=values.name,
         metavar="S",
         help="how cards share a training: ddp, fsdp2, tp (Megatron's tensor parallelism), or DeepSpeed's zero1, zero2, zero3, zero2_offload, "
         "zero3_offload (also on one card)",
@@ -344,7 +339,7 @@ def _add_use(command: argparse.ArgumentParser) -> None:
         "--checkpointing",
         "--gradient-checkpointing",
         dest="checkpointing",
-        type=_checkpointing,
+        type=values.checkpointing,
         metavar="C",
         help="of a training: full (every layer recomputed), selective or none (default: full, or the program's)",
     )
@@ -352,7 +347,7 @@ def _add_use(command: argparse.ArgumentParser) -> None:
         "--optimizer",
         "--optim",
         dest="optimizer",
-        type=_name,
+        type=values.name,
         metavar="O",
         help="of a training: adamw, adamw-8bit, adafactor … or as trainers call it, adamw_bnb_8bit (default: adamw, or the program's)",
     )
@@ -373,7 +368,7 @@ def _add_use(command: argparse.ArgumentParser) -> None:
 def _add_objective(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--objective",
-        type=_name,
+        type=values.name,
         metavar="O",
         help="a training on preferences: dpo, orpo, kto, reward or grpo, as TRL does it (default phase: lora; --batch counts pairs)",
     )
@@ -384,7 +379,7 @@ def _add_division(command: argparse.ArgumentParser, programs: str) -> None:
         "--tensor-parallel",
         "--tensor-parallel-size",
         dest="tensor_parallel",
-        type=_count("--tensor-parallel", _MOST_CARDS),
+        type=values.count("--tensor-parallel", _MOST_CARDS),
         metavar="N",
         help=f"cards that divide each layer: {programs} (default: all; with --pipeline-parallel those of a stage)",
     )
@@ -392,7 +387,7 @@ def _add_division(command: argparse.ArgumentParser, programs: str) -> None:
         "--pipeline-parallel",
         "--pipeline-parallel-size",
         dest="pipeline_parallel",
-        type=_count("--pipeline-parallel", _MOST_CARDS),
+        type=values.count("--pipeline-parallel", _MOST_CARDS),
         metavar="N",
         help=f"stages of layers, one after the other on other cards: {programs} (default: 1, or where heads do not divide by the cards)",
     )
@@ -403,7 +398,7 @@ def _add_spread(command: argparse.ArgumentParser) -> None:
         "--data-parallel",
         "--data-parallel-size",
         dest="data_parallel",
-        type=_count("--data-parallel", _MOST_CARDS),
+        type=values.count("--data-parallel", _MOST_CARDS),
         metavar="N",
         help="groups of cards that serve requests of their own: vLLM and SGLang (its --dp-size with --enable-dp-attention); the cards of each divide the layers",
     )
@@ -431,109 +426,6 @@ def _add_output(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _name(text: str) -> str:
-    """A name; a variable of a shell that nobody has set is none."""
-    if not text.strip():
-        raise argparse.ArgumentTypeError("it is empty")
-    return text
-
-
-def tokens(text: str) -> int:
-    """A length as people say it: 32k are 32,768 tokens, 1M are 1,048,576."""
-    found = re.fullmatch(r"(\d{1,9})([kKmM])", text.strip())
-    said = str(int(found[1]) * 1024 ** (1 if found[2] in "kK" else 2)) if found else text
-    return _count("--context", _MOST_TOKENS)(said)
-
-
-def _count(name: str, most: int) -> Callable[[str], int]:
-    def read(text: str) -> int:
-        plain = text.replace(",", "").replace("_", "")
-        if not (plain.isascii() and plain.isdigit()):
-            raise argparse.ArgumentTypeError(f"{text[:40]!r} is no whole number")
-        number = int(plain[:12])
-        if not 1 <= number <= most:
-            raise argparse.ArgumentTypeError(f"it starts at 1 and ends at {most:,}")
-        return number
-
-    return read
-
-
-def phase_of(text: str) -> str:
-    """The phase that people mean; what is none of ours stays."""
-    said = text.strip().lower()
-    if said in OBJECTIVES:
-        raise argparse.ArgumentTypeError(f"{said} is what is trained for: --objective {said}")
-    return next((phase for phase, words in SAID_PHASES.items() if words.fullmatch(said)), said)
-
-
-def _share(text: str) -> float:
-    try:
-        share = float(text)
-    except ValueError:
-        share = 0.0
-    if not 0 < share <= 1:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no share of a card, above 0 and up to 1: 0.85")
-    return share
-
-
-def _checkpointing(text: str) -> str:
-    """As trainers are told it (gradient_checkpointing: true), or how much of a layer is recomputed."""
-    said = {"true": "full", "on": "full", "yes": "full", "false": "none", "off": "none", "no": "none"}
-    word = said.get(text.strip().lower(), text.strip().lower())
-    if word not in CHECKPOINTINGS:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is none of {', '.join(CHECKPOINTINGS)} (true, false)")
-    return word
-
-
-def image_size(text: str) -> tuple[int, int]:
-    """Width and height of an image, in pixels."""
-    found = re.fullmatch(r"(\d{1,6})\s*[xX×]\s*(\d{1,6})", text.strip())
-    width, height = (int(found[1]), int(found[2])) if found else (0, 0)
-    if not (0 < width <= _MOST_SIDE and 0 < height <= _MOST_SIDE):
-        raise argparse.ArgumentTypeError(
-            f"{text[:40]!r} is no size of an image: 1024x768, a side of {_MOST_SIDE:,} pixels at most"
-        )
-    return width, height
-
-
-def _data(text: str) -> tuple[int | None, int | None]:
-    """An amount of text: in bytes, or in tokens."""
-    if found := re.fullmatch(r"([0-9]+(?:[.][0-9]+)?) ?([kKMGBT]?) ?tokens?", text.strip()):
-        count = int(float(found[1]) * 1000 ** {"K": 1, "M": 2, "G": 3, "B": 3, "T": 4}.get(found[2].upper(), 0))
-        if 0 < count <= 10**15:
-            return None, count
-    found = re.fullmatch(r"([0-9]+(?:[.][0-9]+)?) ?([kKMGT]?)B?", text.strip())
-    size = int(float(found[1]) * 1000 ** " KMGT".index(found[2].upper() or " ")) if found else 0
-    if not 0 < size <= 10**15:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no amount of text: 500MB, 10GB, 2Btokens")
-    return size, None
-
-
-def _targets(text: str) -> str:
-    """What is adapted, by the word of the macros; names of modules that make up one of these are that one."""
-    names = [
-        name for name in re.split(r"[\s,;]+", text.strip().strip("[]()").replace("'", "").replace('"', "")) if name
-    ]
-    word = names[0].lower().replace("_", "-") if len(names) == 1 else MODULES.get(frozenset(names))
-    word = {"all": "all-linear", "qv": "query-value"}.get(str(word), word)
-    if word not in LORA_TARGETS:
-        known = " or ".join(",".join(sorted(modules)) for modules in MODULES)
-        raise argparse.ArgumentTypeError(
-            f"{text[:60]!r} was not counted: it is {', '.join(LORA_TARGETS)}, or {known}; all-linear is the most of any of these modules"
-        )
-    return word
-
-
-def _dropout(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number < 1:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no number from 0 to below 1")
-    return number
-
-
 def _add_text_only(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-mmproj",
@@ -544,48 +436,4 @@ def _add_text_only(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_ram(command: argparse.ArgumentParser, why: str) -> None:
-    command.add_argument("--ram", type=_ram, metavar="SIZE", help=f"the computer's own memory, {why}: 64GB")
-
-
-def _positive(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 0 < number < 1e6:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no number above 0")
-    return number
-
-
-def _ram(text: str) -> int:
-    """Bytes of the computer's memory: 64, 64GB and 64GiB are the same, as it is sold."""
-    from .question import amount
-
-    said = re.fullmatch(r"(?i)\s*(\d+(?:\.\d+)?)\s*(?:gi?b?)?\s*", text)
-    try:
-        return amount(f"{said[1]}GiB" if said else text)
-    except ValueError as reason:
-        raise argparse.ArgumentTypeError(str(reason)) from None
-
-
-def _layers(text: str) -> int:
-    """A number of layers; -1 and `all` are all of them."""
-    if text in ("-1", "all"):
-        return MOST_LAYERS
-    if not re.fullmatch(r"\d{1,4}", text):
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no number of layers")
-    return int(text)
-
-
-def _amount(text: str) -> str:
-    from .card_names import counted
-    from .question import amount
-
-    said, count = counted(text)
-    try:
-        if count == 0:
-            raise ValueError("0 cards hold nothing")
-        amount(said)
-    except ValueError as reason:
-        raise argparse.ArgumentTypeError(str(reason)) from None
-    return text
+    command.add_argument("--ram", type=values.ram, metavar="SIZE", help=f"the computer's own memory, {why}: 64GB")

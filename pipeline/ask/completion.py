@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from .arguments import CHECKPOINTINGS
+from .values import CHECKPOINTINGS
 
 _SCRIPTS = {
     "bash": """\

@@ -11,10 +11,10 @@ from typing import Any
 from pipeline.book import beside as said
 
 from .almanac import Almanac, Row
-from .arguments import MOST_LAYERS
 from .question import Card, Model, Use
 from .scenarios import USUAL
 from .settings import kept_free_by
+from .values import MOST_LAYERS
 
 _TRIED = 4  # formats, each a question of its own
 _SYSTEM = "SELECT any_value(value) FROM constant WHERE constant_id = 'host_system_bytes'"

@@ -85,7 +85,7 @@ def _again(asked: argparse.Namespace, answer: dict[str, Any]) -> str:
         ("--gpu", gpu),
         ("--free", asked.free),
         ("--phase", None if phase == INFERENCE else phase),
-        ("--context", asked.context or asked.wish and answer["context_tokens"]),
+        ("--context", asked.context or (asked.wish and answer["context_tokens"])),
         ("--users", asked.users),
         ("--format", asked.format),
         ("--kv", asked.kv),

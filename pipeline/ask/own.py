@@ -20,9 +20,9 @@ from pipeline.base.failures import OwnModelError
 from pipeline.cli import kept
 
 from .almanac import Almanac
-from .arguments import MODULES
 from .problems import NoData, Unknown, Wrong
 from .question import Card, Model, Use
+from .values import MODULES
 
 MODEL_ID = "own/model"
 ADAPTER = "adapter_config.json"

@@ -11,9 +11,9 @@ from typing import Any
 
 from . import card_names, shared
 from .almanac import Almanac
-from .arguments import MOST_LAYERS, OBJECTIVES, PHASES, image_size, phase_of, tokens
 from .problems import Problem
 from .question import dtype_of, named_program
+from .values import MOST_LAYERS, OBJECTIVES, PHASES, image_size, phase_of, tokens
 
 LONGEST = 6  # words that say one thing together: "two rtx pro 6000 blackwell 96gb"
 # Words that hold a sentence together and say nothing by themselves. (A driver is what a card of its maker is counted with.)

@@ -6,8 +6,8 @@ import argparse
 import re
 from typing import TYPE_CHECKING, Any
 
-from .arguments import IMAGE_SIZE
 from .problems import Wrong
+from .values import IMAGE_SIZE
 
 if TYPE_CHECKING:
     from .almanac import Almanac

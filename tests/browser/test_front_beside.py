@@ -85,9 +85,13 @@ def test_ram_is_chosen_and_mixtures_stand_below_what_fits(open_page, site_url):
     expect(page.locator("#window .answer")).to_contain_text(f"With 64 GB of RAM also: {name}")
     page.goto(site_url)  # it is remembered, as the card is
     expect(page.locator(RAM)).to_have_value("64")
-    page.locator("#window select[name=count]").select_option("2")  # of several cards it is not counted, and that is said
+    page.locator("#window select[name=count]").select_option(
+        "2"
+    )  # of several cards it is not counted, and that is said
     expect(page.locator(RAM)).to_be_hidden()
-    expect(page.locator("#window .answer")).to_contain_text("RAM is counted beside one card: the 64 GB are left out here.")
+    expect(page.locator("#window .answer")).to_contain_text(
+        "RAM is counted beside one card: the 64 GB are left out here."
+    )
     expect(page.locator("#with-ram")).to_have_count(0)
 
 
