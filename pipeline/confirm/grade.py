@@ -24,7 +24,7 @@ from pipeline.confirm.filling import NAMED_FORMAT, SENSING, may_be_quantised, wh
 from pipeline.confirm.formats import bytes_by_counts, declared_format, format_by_counts, is_quantised, plain_format
 from pipeline.confirm.header import Census
 from pipeline.confirm.left_out import Undecided
-from pipeline.confirm.packed_like import as_published
+from pipeline.confirm.packed_like import as_published, is_packed
 from pipeline.confirm.recipes import explain_mlx, explain_recipe
 from pipeline.confirm.repository_kind import words_on
 from pipeline.confirm.stored import Explanation
@@ -113,7 +113,9 @@ def _of_total(record: Record, anatomy: Anatomy | UnknownAnatomy, *, may_be_packe
     declared = declared_format(record.config, record.quantization_hint)
     if total is None:
         return _without_total(record, anatomy, declared)
-    is_repack = record.config_kind in REPACKS or record.quantization_hint is not None
+    is_repack = (
+        record.config_kind in REPACKS or record.quantization_hint is not None or is_packed(record.model_id)
+    )
     is_repack = is_repack and may_be_packed and record.parameters_kind != "exact_gguf"
     for what, held, is_own in candidates(record, anatomy):
         explanation = explain(record, held, declared, is_repack=is_repack)
