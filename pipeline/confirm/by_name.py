@@ -28,7 +28,7 @@ from pipeline.confirm.formats import is_quantised
 from pipeline.confirm.left_out import Undecided
 from pipeline.confirm.storages import Storage
 from pipeline.confirm.stored import TOWERS, Explanation, group_of
-from pipeline.confirm.stored_parts import MATRICES, PLAIN, WIDTHS, Part, bytes_of
+from pipeline.confirm.stored_parts import FAR, MATRICES, PLAIN, WIDTHS, Part, bytes_of
 from pipeline.hub.record import Record
 
 FILE = ROOT / "tables" / "library" / "packer.csv"
@@ -51,7 +51,6 @@ _CORE = _RECURRENT | _FEED_FORWARD | _ATTENTION
 _NEAR, _BESIDE_BYTES = 0.005, 40e6  # of a size, that lies above; a tokenizer and such
 _BELOW = {"int4": 0.006}  # of a size, that lies below: zero points that integers may do without, 0.03 bits of 4.16
 _SCALES = 0.002  # the same of other formats: scales that widths leave out
-_FAR = 1.12  # between the larger and all of it packed: more than a band of error takes in
 _AT_THE_LARGER = "Only its name says its format, and nothing how much it packs: counted at the larger"
 _OPEN = "only its name says its format; of such models makers pack all, or leave recurrent layers or all but the feed-forward in 16 bits"
 
@@ -100,7 +99,7 @@ def by_name(record: Record, anatomy: Anatomy, explanation: Explanation | None) -
     if not groups & _RECURRENT:
         return None
     larger = _parts(anatomy, _least(groups, said), usual)
-    if bytes_of(larger) > _FAR * bytes_of(_parts(anatomy, _CORE, usual)):
+    if bytes_of(larger) > FAR * bytes_of(_parts(anatomy, _CORE, usual)):
         raise Undecided(_OPEN, dtype_id)
     return _named(dtype_id, larger, _AT_THE_LARGER)
 

@@ -39,6 +39,7 @@ COUNTED_AS_OWN = "The total holds a head beside the embedding: counted as its ow
 # beyond the count may as well be biases that nobody listed, so there the Hub must call it quantised.
 REPACKS = (*OWN_CONFIG, "sibling")
 NEVER = {"partial": "Only some dims are known, not what its layers hold"}
+IN_SIXTEEN = "Whether the rest is held in 8 bits or in 16 shows nowhere: counted in 16"
 LARGEST_RATIO = 100  # between a published total and a count; packing at one bit into 32-bit words is 32
 NEGLIGIBLE = 0.001  # of the count: a difference that a config of the model's own survives
 # How names of repositories speak of a format.
@@ -214,6 +215,10 @@ def _with_told_parts(graded: Graded, record: Record, explanation: Explanation | 
     except Undecided as reason:
         if not is_quantised(record.config) and not _is_named(record, reason.dtype_id):
             return graded
+        if reason.larger:
+            note = ". ".join(filter(None, (graded.stored_note, IN_SIXTEEN)))
+            stored = graded.stored_format or main_format(reason.larger)
+            return replace(graded, parts=reason.larger, stored_format=stored, stored_note=note)
         stored = reason.dtype_id or graded.stored_format
         return replace(graded, stored_format=stored, stored_unknown_reason=str(reason))
     is_told = is_quantised(record.config) or by_size(graded.anatomy, record.config, explanation, record.storage_bytes)

@@ -76,7 +76,7 @@ told AS (
         no_verdict_reason(card.gpu_id, report.gpu_id, footprint.total_bytes, footprint.unknown_reason, report.model_id, not_there) AS unknown_reason
     FROM judged CROSS JOIN constants_row
 )
-SELECT * EXCLUDE (batched_tokens, max_num_seqs), CASE
+SELECT * EXCLUDE (text_only, batched_tokens, max_num_seqs), CASE
     WHEN verdict IS NULL THEN 'not known'
     WHEN outcome = 'ran' THEN iif(verdict = 'no', 'needless refusal', 'right')
     WHEN verdict IN ('no', 'tight') THEN 'right'
