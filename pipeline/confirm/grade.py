@@ -114,9 +114,7 @@ def _of_total(record: Record, anatomy: Anatomy | UnknownAnatomy, *, may_be_packe
     declared = declared_format(record.config, record.quantization_hint)
     if total is None:
         return _without_total(record, anatomy, declared)
-    is_repack = (
-        record.config_kind in REPACKS or record.quantization_hint is not None or is_packed(record.model_id)
-    )
+    is_repack = record.config_kind in REPACKS or record.quantization_hint is not None or is_packed(record.model_id)
     is_repack = is_repack and may_be_packed and record.parameters_kind != "exact_gguf"
     for what, held, is_own in candidates(record, anatomy):
         explanation = explain(record, held, declared, is_repack=is_repack)

@@ -265,7 +265,9 @@ def _explain_by_mix(
                         )
                         parts = extras.get(difference - packed - scales - kept)
                         if parts is not None:
-                            return _mixed(parts, replace(four, spared_layers=spared), low, eight, high, packed, scales + kept)
+                            return _mixed(
+                                parts, replace(four, spared_layers=spared), low, eight, high, packed, scales + kept
+                            )
     return None
 
 

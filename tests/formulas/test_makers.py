@@ -53,11 +53,16 @@ def test_a_table_of_n_grams_is_in_fp8_where_the_experts_are_in_nvfp4(book):
     [
         ("Inferact/Muse-Glimmer-30B-NVFP4-W4A4", 25.42),  # its files, as vLLM's recipe tells
         ("unsloth/Qwen3.8-27B-NVFP4", 23.4376 - 2 * 0.4247),  # less the prediction layer in 16 bits
-        ("mistralai/Mistral-Small-4-119B-2603", 120.9),  # 117.9e9 weights in 8 bits, tower, projector, head and embedding in 16
+        (
+            "mistralai/Mistral-Small-4-119B-2603",
+            120.9,
+        ),  # 117.9e9 weights in 8 bits, tower, projector, head and embedding in 16
     ],
 )
 def test_a_shape_that_was_lent_is_weighed_as_sources_say_that_it_is_packed(book, model_id, held_gb):
-    (held,) = book.execute("SELECT weights_bytes FROM weight WHERE model_id = $1 AND dtype_id = 'stored'", [model_id]).fetchone()
+    (held,) = book.execute(
+        "SELECT weights_bytes FROM weight WHERE model_id = $1 AND dtype_id = 'stored'", [model_id]
+    ).fetchone()
     assert held / 1e9 == pytest.approx(held_gb, rel=0.002)
 
 
