@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, product
 
 from pipeline.anatomy.rows import Anatomy, Tensor
 from pipeline.confirm.storages import STORAGES, Storage
@@ -248,26 +248,21 @@ def _explain_by_mix(
     """
     core = frozenset(g for g in _CORE if groups.get(g)) - {"indexer"}
     feed_forward = core & {"feed-forward", "expert", "shared-expert"}
+    lows = [low for low in (feed_forward, feed_forward - {"shared-expert"}, core & {"expert"}) if low]
     fours = [s for s in STORAGES if s.dtype_id == "nvfp4"]
     eights = [s for s in STORAGES if not s.spared_layers and not s.is_fused and "fp8" in (s.dtype_id, *s.also)]
-    for low in filter(None, dict.fromkeys((feed_forward, feed_forward - {"shared-expert"}, core & {"expert"}))):
-        layers = max(m.count // m.per_layer for g in low for m in groups[g])
-        for four in fours:
-            for high in (core - low, (core - low) | ({"head"} & set(groups))):
-                for eight in eights if high else ():
-                    scales = sum(m.count * eight.extra(m.out, m.into) for g in high for m in groups[g])
-                    for spared in range(layers // 2 if _shows_rows(eight) else 1):
-                        kept = sum(spared * m.per_layer * eight.extra(m.out, m.into) for g in low for m in groups[g])
-                        packed = sum(
-                            max(m.count - spared * m.per_layer, 0) * four.extra(m.out, m.into)
-                            for g in low
-                            for m in groups[g]
-                        )
-                        parts = extras.get(difference - packed - scales - kept)
-                        if parts is not None:
-                            return _mixed(
-                                parts, replace(four, spared_layers=spared), low, eight, high, packed, scales + kept
-                            )
+    layers = max((m.count // m.per_layer for g in feed_forward for m in groups[g]), default=0)
+    for spared, low, four in product(range(max(layers // 2, 1)), dict.fromkeys(lows), fours):
+        packed = sum(max(m.count - spared * m.per_layer, 0) * four.extra(m.out, m.into) for g in low for m in groups[g])
+        for high in (core - low, (core - low) | ({"head"} & set(groups))):
+            for eight in eights if high else ():
+                if spared and not _shows_rows(eight):
+                    continue
+                scales = sum(m.count * eight.extra(m.out, m.into) for g in high for m in groups[g])
+                scales += sum(spared * m.per_layer * eight.extra(m.out, m.into) for g in low for m in groups[g])
+                parts = extras.get(difference - packed - scales)
+                if parts is not None:
+                    return _mixed(parts, replace(four, spared_layers=spared), low, eight, high, packed, scales)
     return None
 
 
@@ -278,7 +273,9 @@ def _shows_rows(eight: Storage) -> bool:
 def _mixed(
     parts: Parts, four: Storage, low: frozenset[str], eight: Storage, high: frozenset[str], packed: int, scales: int
 ) -> Explanation:
-    names = [*sorted(_named(high)), *([f"{four.spared_layers} layers of the others"] if four.spared_layers else [])]
+    spared = four.spared_layers
+    others = f"{spared} layer{'s' if spared > 1 else ''} of the others"
+    names = [*sorted(_named(high)), *([others] if spared else [])]
     shown = (f"{eight.name} (8 bits: {', '.join(names)})", scales), (four.name, packed)
     held = {"is_ambiguous": True, "rivals": (four,), "eights": _named(high)}
     return Explanation((*parts, *shown), four, _named(low), **held)
