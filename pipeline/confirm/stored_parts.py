@@ -27,6 +27,7 @@ from pipeline.confirm.stored import TOWERS, Explanation, group_of
 _MIXED_WITH = ("nvfp4", "mxfp4")  # formats beside which recipes hold the rest in 8-bit floats
 FAR = 1.12  # between what is counted at the larger and at the smaller: more than a band of error takes in
 _NEAR = 0.01  # of a size: a repository holds a tokenizer and such besides
+_TOKENIZER = 50e6
 PLAIN = "bf16"  # what is not quantised: two bytes
 MATRICES = ("linear", "linear-subclass", "expert")
 WIDTHS = {
@@ -50,6 +51,7 @@ _NO_MATRIX = re.compile(
     r"cross_attn_gate|layer_scale|time_|proj_out|draft"
 )
 _TABLES = ("model.language_model.layers.0.ple.ple_embedding.ngram_embedding",)  # of n-grams, which is no matrix of ours
+_IN_SIXTEEN = (*TOWERS, "head", "router", "other")  # what recipes that hold attention in 8 bits leave as it is
 _MIXED = "recurrent"  # the class of layers that are not attention
 _KINDS = {
     "full_attention": "attention",
@@ -98,18 +100,33 @@ def parts(
         and explanation.storage.dtype_id in _MIXED_WITH
         and not _has_size(found, explanation, storage_bytes)
     ):
+        sized = _in_eights(found, but=_IN_SIXTEEN)
+        if _is_just(sized, anatomy, storage_bytes):
+            return tuple(sized)
         reason = "its total shows what is held in 4 bits, and not whether the rest is held in 8 bits or in 16"
         larger = tuple(found) if bytes_of(found) <= FAR * bytes_of(_in_eights(found)) else ()
         raise Undecided(reason, explanation.storage.dtype_id, larger)
     return tuple(found)
 
 
-def _in_eights(found: Iterable[Part]) -> list[Part]:
-    """The parts, with all in 8 bits that a recipe could hold so."""
+def _in_eights(found: Iterable[Part], but: Iterable[str] = ()) -> list[Part]:
+    """The parts, with all in 8 bits that a recipe could hold so, but for these classes."""
     return [
-        replace(part, dtype_id="fp8") if part.dtype_id == PLAIN and part.tensor.operator in MATRICES else part
+        replace(part, dtype_id="fp8")
+        if part.dtype_id == PLAIN and part.tensor.operator in MATRICES and part.tensor.tensor_class not in but
+        else part
         for part in found
     ]
+
+
+def _is_just(found: Iterable[Part], anatomy: Anatomy, storage_bytes: int | None) -> bool:
+    """Whether the repository is as large as the parts, alone or with its prediction layers in 16 bits, a tokenizer beside them: what is in
+    8 bits is a part of the whole, so this is closer than `_has_size`."""
+    ahead = sum(size for cause, size in anatomy.stored_extra.items() if cause.startswith("multi-token"))
+    size = bytes_of(found)
+    return storage_bytes is not None and any(
+        0 <= storage_bytes - size - beside <= _TOKENIZER for beside in {0, 2 * ahead}
+    )
 
 
 def bytes_of(found: Iterable[Part]) -> float:

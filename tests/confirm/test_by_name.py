@@ -114,6 +114,14 @@ def test_layers_that_a_total_shows_in_8_bits_are_held_so(graded):
     assert {part.dtype_id for part in ours.parts if part.tensor.tensor_class == "feed-forward"} == {"nvfp4", "fp8"}
 
 
+def test_a_repository_as_large_as_8_bits_of_the_rest_make_it_holds_them(graded):
+    found, record = graded("ornith-ai/Ornith-1.5-35B-A3B-NVFP4")
+    assert {part.dtype_id for part in found.parts if part.tensor.tensor_class == "attention"} == {"fp8"}
+    assert bytes_of(found.parts) == pytest.approx(record.storage_bytes - 2 * 844_640_768, rel=0.002)
+    grown = replace(record, storage_bytes=record.storage_bytes + 10**9)  # of a history, maybe
+    assert "counted in 16" in _read(grown).stored_note
+
+
 @pytest.mark.parametrize(
     ("model_id", "is_counted"),
     [
