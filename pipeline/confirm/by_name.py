@@ -28,7 +28,7 @@ from pipeline.confirm.formats import is_quantised
 from pipeline.confirm.left_out import Undecided
 from pipeline.confirm.storages import Storage
 from pipeline.confirm.stored import TOWERS, Explanation, group_of
-from pipeline.confirm.stored_parts import MATRICES, PLAIN, WIDTHS, Part, bytes_of
+from pipeline.confirm.stored_parts import FAR, MATRICES, PLAIN, WIDTHS, Part, bytes_of
 from pipeline.hub.record import Record
 
 FILE = ROOT / "tables" / "library" / "packer.csv"
@@ -51,7 +51,6 @@ _CORE = _RECURRENT | _FEED_FORWARD | _ATTENTION
 _NEAR, _BESIDE_BYTES = 0.005, 40e6  # of a size, that lies above; a tokenizer and such
 _BELOW = {"int4": 0.006}  # of a size, that lies below: zero points that integers may do without, 0.03 bits of 4.16
 _SCALES = 0.002  # the same of other formats: scales that widths leave out
-_FAR = 1.12  # between the larger and all of it packed: more than a band of error takes in
 _AT_THE_LARGER = "Only its name says its format, and nothing how much it packs: counted at the larger"
 _OPEN = "only its name says its format; of such models makers pack all, or leave recurrent layers or all but the feed-forward in 16 bits"
 
@@ -80,14 +79,16 @@ def by_name(record: Record, anatomy: Anatomy, explanation: Explanation | None) -
     is_gptq = said == "int4" and not re.search("awq", f"{record.model_id} {record.quantization_hint}", re.IGNORECASE)
     dtype_id = "gptq-int4" if is_gptq else USUAL[said]
     storage = explanation.storage if explanation else None
-    if storage is not None and storage.spared_layers:
+    is_mixed = explanation is not None and bool(explanation.eights)
+    if storage is not None and storage.spared_layers and not is_mixed:
         return None
     groups = frozenset(group_of(t) for t in anatomy.tensors if t.operator in MATRICES)
     row = _packer(record.model_id, said, groups)
     usual = (row and row["held"]) or USUAL[said]
     held = _widest(explanation.rivals or (storage,), said) if storage else None
     if held:
-        return _named(dtype_id, _parts(anatomy, explanation.groups, held, explanation.eights))
+        spared = storage.spared_layers if is_mixed else 0
+        return _named(dtype_id, _parts(anatomy, explanation.groups, held, explanation.eights, spared_layers=spared))
     if sized := _by_size(record, anatomy, said):
         return _named(dtype_id, sized)
     if storage:  # in another format of as many elements, which it is not called by
@@ -98,7 +99,7 @@ def by_name(record: Record, anatomy: Anatomy, explanation: Explanation | None) -
     if not groups & _RECURRENT:
         return None
     larger = _parts(anatomy, _least(groups, said), usual)
-    if bytes_of(larger) > _FAR * bytes_of(_parts(anatomy, _CORE, usual)):
+    if bytes_of(larger) > FAR * bytes_of(_parts(anatomy, _CORE, usual)):
         raise Undecided(_OPEN, dtype_id)
     return _named(dtype_id, larger, _AT_THE_LARGER)
 
@@ -151,7 +152,8 @@ def _ways(anatomy: Anatomy, said: str) -> Iterator[tuple[Part, ...]]:
 def _parts(
     anatomy: Anatomy, groups: frozenset[str], held: str, eights: frozenset[str] = frozenset(), *, spared_layers: int = 0
 ) -> tuple[Part, ...]:
-    """Its tensors with these groups of matrices in a format, but for the layers that are spared, and others in 8-bit floats."""
+    """Its tensors with these groups of matrices in a format, but for the layers that are spared, and others in 8-bit floats, as spared layers
+    are then too."""
     found = []
     for tensor in anatomy.tensors:
         group = group_of(tensor)
@@ -159,7 +161,7 @@ def _parts(
         is_matrix = tensor.operator in MATRICES and (tensor.tensor_class not in TOWERS or group in groups)
         dtype_id = PLAIN if not is_matrix else held if names & groups else "fp8" if names & eights else PLAIN
         kept = min(spared_layers, tensor.layer_count) if dtype_id == held else 0
-        layers = ((dtype_id, tensor.layer_count - kept), (PLAIN, kept))
+        layers = ((dtype_id, tensor.layer_count - kept), ("fp8" if eights else PLAIN, kept))
         found += [Part(tensor, kind, count) for kind, count in layers if count]
     return tuple(found)
 

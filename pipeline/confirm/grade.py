@@ -24,7 +24,7 @@ from pipeline.confirm.filling import NAMED_FORMAT, SENSING, may_be_quantised, wh
 from pipeline.confirm.formats import bytes_by_counts, declared_format, format_by_counts, is_quantised, plain_format
 from pipeline.confirm.header import Census
 from pipeline.confirm.left_out import Undecided
-from pipeline.confirm.packed_like import as_published
+from pipeline.confirm.packed_like import as_published, is_packed
 from pipeline.confirm.recipes import explain_mlx, explain_recipe
 from pipeline.confirm.repository_kind import words_on
 from pipeline.confirm.stored import Explanation
@@ -39,6 +39,7 @@ COUNTED_AS_OWN = "The total holds a head beside the embedding: counted as its ow
 # beyond the count may as well be biases that nobody listed, so there the Hub must call it quantised.
 REPACKS = (*OWN_CONFIG, "sibling")
 NEVER = {"partial": "Only some dims are known, not what its layers hold"}
+IN_SIXTEEN = "Whether the rest is held in 8 bits or in 16 shows nowhere: counted in 16"
 LARGEST_RATIO = 100  # between a published total and a count; packing at one bit into 32-bit words is 32
 NEGLIGIBLE = 0.001  # of the count: a difference that a config of the model's own survives
 # How names of repositories speak of a format.
@@ -113,7 +114,7 @@ def _of_total(record: Record, anatomy: Anatomy | UnknownAnatomy, *, may_be_packe
     declared = declared_format(record.config, record.quantization_hint)
     if total is None:
         return _without_total(record, anatomy, declared)
-    is_repack = record.config_kind in REPACKS or record.quantization_hint is not None
+    is_repack = record.config_kind in REPACKS or record.quantization_hint is not None or is_packed(record.model_id)
     is_repack = is_repack and may_be_packed and record.parameters_kind != "exact_gguf"
     for what, held, is_own in candidates(record, anatomy):
         explanation = explain(record, held, declared, is_repack=is_repack)
@@ -212,6 +213,10 @@ def _with_told_parts(graded: Graded, record: Record, explanation: Explanation | 
     except Undecided as reason:
         if not is_quantised(record.config) and not _is_named(record, reason.dtype_id):
             return graded
+        if reason.larger:
+            note = ". ".join(filter(None, (graded.stored_note, IN_SIXTEEN)))
+            stored = graded.stored_format or main_format(reason.larger)
+            return replace(graded, parts=reason.larger, stored_format=stored, stored_note=note)
         stored = reason.dtype_id or graded.stored_format
         return replace(graded, stored_format=stored, stored_unknown_reason=str(reason))
     is_told = is_quantised(record.config) or by_size(graded.anatomy, record.config, explanation, record.storage_bytes)

@@ -35,11 +35,12 @@ LONGEST = 400  # of a pattern: longer ones are no names
 
 
 class Undecided(ValueError):
-    """How the config's quantiser holds the modules is not known; the message is a reason for people. `dtype_id`: of those that it takes."""
+    """How the config's quantiser holds the modules is not known; the message is a reason for people. `dtype_id`: of those that it takes.
+    `larger`: the parts at the larger, where that is not much more."""
 
-    def __init__(self, reason: str, dtype_id: str | None = None):
+    def __init__(self, reason: str, dtype_id: str | None = None, larger: tuple = ()):
         super().__init__(reason)
-        self.dtype_id = dtype_id
+        self.dtype_id, self.larger = dtype_id, larger
 
 
 Test = Callable[[str], bool]

@@ -17,7 +17,7 @@ from pipeline.confirm.formats import is_quantised
 from pipeline.hub.record import Record
 
 FILE = ROOT / "tables" / "library" / "packed_like.csv"
-_SILENT = ("sibling", "quoted")  # a config of its own says by itself whether it is packed
+_SILENT = ("sibling", "quoted", "library_defaults")  # a config of its own says by itself whether it is packed
 
 
 def as_published(record: Record) -> Record:
@@ -25,6 +25,11 @@ def as_published(record: Record) -> Record:
     if packed is None or record.config is None or record.config_kind not in _SILENT or is_quantised(record.config):
         return record
     return replace(record, config={**record.config, "quantization_config": packed})
+
+
+def is_packed(model_id: str) -> bool:
+    """Whether a source says how the checkpoint is packed."""
+    return model_id in _rows()
 
 
 @cache

@@ -28,6 +28,7 @@ class Storage:
     spread: int = 0  # further elements per matrix that may be there, for a text of varying length
     has_own_bias: bool = False  # a bias is added where the model has none
     spared_layers: int = 0  # the first and the last are left in 16 bits
+    is_fused: bool = False  # a routed expert's gate and up are one matrix, as the class of Transformers holds them
     held: str | None = None  # how its matrices are held (weight_format.csv), where that is not how dtype_id holds them
 
 
@@ -58,6 +59,8 @@ def _storages() -> Iterator[Storage]:
     yield Storage(spared, "fp8", lambda o, i: o, spared_layers=2)  # Llama 3.1 405B in FP8, feed-forward alone
     yield Storage("one scale per matrix", "fp8", lambda o, i: 1)
     yield Storage("a weight and an input scale per matrix", "fp8", lambda o, i: 2)
+    fused = "a weight and an input scale per matrix, gate and up of an expert as one"
+    yield Storage(fused, "fp8", lambda o, i: 2, is_fused=True)  # Mistral Small 4
     yield Storage("a bias of zeros beside each packed matrix", "gptq-int4", lambda o, i: o, has_own_bias=True)
     half, block = (lambda o, i: -o * i // 2), (lambda o, i: o * i // 2 + o * _per(i, 16))
     for name, scales, more in (

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, product
 
 from pipeline.anatomy.rows import Anatomy, Tensor
 from pipeline.confirm.storages import STORAGES, Storage
@@ -56,15 +56,15 @@ class _Matrices:
     has_bias: bool
 
 
-def matrices(anatomy: Anatomy) -> dict[str, list[_Matrices]]:
-    """The matrices that a quantiser may touch, by group: fused gates apart again, as checkpoints hold them."""
+def matrices(anatomy: Anatomy, *, is_fused: bool = False) -> dict[str, list[_Matrices]]:
+    """The matrices that a quantiser may touch, by group: fused gates apart again, as most checkpoints hold them."""
     biased = {(t.component, t.out_features) for t in anatomy.tensors if t.role == "bias"}
     groups: dict[str, list[_Matrices]] = defaultdict(list)
     for tensor in anatomy.tensors:
         if tensor.operator not in ("linear", "linear-subclass", "expert") or tensor.in_features is None:
             continue
         per_layer, out = tensor.per_layer_count, tensor.out_features
-        if tensor.role == "expert_gate_up":
+        if tensor.role == "expert_gate_up" and not is_fused:
             per_layer, out = per_layer * 2, out // 2
         is_input = tensor.role.startswith(("attention_q", "attention_k", "attention_v"))
         has_bias = is_input and (tensor.component, tensor.out_features) in biased
@@ -136,8 +136,10 @@ def explain_total(
     extras = extras_by_sum(anatomy, is_gguf)
     groups = matrices(anatomy)
     subsets = _subsets([name for name, rows in groups.items() if rows])
-    for storage in STORAGES:
-        explanation = _explain_by(storage, anatomy, groups, subsets, extras, difference, _is_of(storage, declared))
+    fused = matrices(anatomy, is_fused=True)
+    for storage in STORAGES if fused != groups else (s for s in STORAGES if not s.is_fused):
+        held = fused if storage.is_fused else groups
+        explanation = _explain_by(storage, anatomy, held, subsets, extras, difference, _is_of(storage, declared))
         if explanation:
             found.append(explanation)
     if not found:
@@ -240,25 +242,43 @@ def _explain_by(
 def _explain_by_mix(
     groups: dict[str, list[_Matrices]], extras: Mapping[int, Parts], difference: int
 ) -> Explanation | None:
-    """NVFP4 recipes that hold the feed-forward in 4 bits and what else they quantise in 8."""
+    """NVFP4 recipes that hold the feed-forward in 4 bits and what else they quantise in 8, some layers of the feed-forward among it.
+
+    How many layers those are shows where scales of 8-bit floats do: one to a row is no coincidence, one to a matrix could be.
+    """
     core = frozenset(g for g in _CORE if groups.get(g)) - {"indexer"}
     feed_forward = core & {"feed-forward", "expert", "shared-expert"}
+    lows = [low for low in (feed_forward, feed_forward - {"shared-expert"}, core & {"expert"}) if low]
     fours = [s for s in STORAGES if s.dtype_id == "nvfp4"]
-    eights = [s for s in STORAGES if not s.spared_layers and "fp8" in (s.dtype_id, *s.also)]
-    for low in filter(None, dict.fromkeys((feed_forward, feed_forward - {"shared-expert"}, core & {"expert"}))):
-        for four in fours:
-            packed = sum(m.count * four.extra(m.out, m.into) for g in low for m in groups[g])
-            for high in (core - low, (core - low) | ({"head"} & set(groups))):
-                for eight in eights if high else ():
-                    scales = sum(m.count * eight.extra(m.out, m.into) for g in high for m in groups[g])
-                    parts = extras.get(difference - packed - scales)
-                    if parts is not None:
-                        kept = f"{eight.name} (8 bits: {', '.join(sorted(_named(high)))})"
-                        parts = (*parts, (kept, scales), (four.name, packed))
-                        return Explanation(
-                            parts, four, _named(low), is_ambiguous=True, rivals=(four,), eights=_named(high)
-                        )
+    eights = [s for s in STORAGES if not s.spared_layers and not s.is_fused and "fp8" in (s.dtype_id, *s.also)]
+    layers = max((m.count // m.per_layer for g in feed_forward for m in groups[g]), default=0)
+    for spared, low, four in product(range(max(layers // 2, 1)), dict.fromkeys(lows), fours):
+        packed = sum(max(m.count - spared * m.per_layer, 0) * four.extra(m.out, m.into) for g in low for m in groups[g])
+        for high in (core - low, (core - low) | ({"head"} & set(groups))):
+            for eight in eights if high else ():
+                if spared and not _shows_rows(eight):
+                    continue
+                scales = sum(m.count * eight.extra(m.out, m.into) for g in high for m in groups[g])
+                scales += sum(spared * m.per_layer * eight.extra(m.out, m.into) for g in low for m in groups[g])
+                parts = extras.get(difference - packed - scales)
+                if parts is not None:
+                    return _mixed(parts, replace(four, spared_layers=spared), low, eight, high, packed, scales)
     return None
+
+
+def _shows_rows(eight: Storage) -> bool:
+    return eight.extra(1024, 1024) >= 1024
+
+
+def _mixed(
+    parts: Parts, four: Storage, low: frozenset[str], eight: Storage, high: frozenset[str], packed: int, scales: int
+) -> Explanation:
+    spared = four.spared_layers
+    others = f"{spared} layer{'s' if spared > 1 else ''} of the others"
+    names = [*sorted(_named(high)), *([others] if spared else [])]
+    shown = (f"{eight.name} (8 bits: {', '.join(names)})", scales), (four.name, packed)
+    held = {"is_ambiguous": True, "rivals": (four,), "eights": _named(high)}
+    return Explanation((*parts, *shown), four, _named(low), **held)
 
 
 def _is_whole(storage: Storage, subset: frozenset[str], rows: Mapping[str, list[_Matrices]]) -> bool:

@@ -4,7 +4,7 @@ Two witnesses: the quantisation config names what it takes and what it leaves ou
 and packed elements of what was quantised (stored.py). The config decides; where the total shows a format's matrices to the element, it
 says which of those that the config allows are held in it, and one that the config claims and the total does not show stays in 16 bits.
 Without a config the total decides alone, where it leaves no choice: 8-bit floats beside 4-bit ones may leave no trace in it, so there
-the size of the repository has to agree.
+the size of the repository has to agree, or all of it in 16 bits be little more than in 8 (a mixture whose experts are in 4).
 
 What neither settles is counted at the larger: layers of which a list cannot tell whether they are the ones that hold a matrix, routers,
 heads and towers that nobody names. What a config leaves out under a name that fits nothing in the model leaves the whole undecided.
@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pipeline.anatomy.rows import Anatomy, Tensor
@@ -25,7 +25,9 @@ from pipeline.confirm.module_names import is_named, names_of, places_of
 from pipeline.confirm.stored import TOWERS, Explanation, group_of
 
 _MIXED_WITH = ("nvfp4", "mxfp4")  # formats beside which recipes hold the rest in 8-bit floats
+FAR = 1.12  # between what is counted at the larger and at the smaller: more than a band of error takes in
 _NEAR = 0.01  # of a size: a repository holds a tokenizer and such besides
+_TOKENIZER = 50e6
 PLAIN = "bf16"  # what is not quantised: two bytes
 MATRICES = ("linear", "linear-subclass", "expert")
 WIDTHS = {
@@ -48,6 +50,8 @@ _NO_MATRIX = re.compile(
     r"conv|rotary|sink|A_log|dt_|decay|score|classif|pooler|connector|talker|codebook|code2wav|code_pred|sampler|wte|wpe|ln_|\b[a-z]norm\b|attn_qkv_scale|"
     r"cross_attn_gate|layer_scale|time_|proj_out|draft"
 )
+_TABLES = ("model.language_model.layers.0.ple.ple_embedding.ngram_embedding",)  # of n-grams, which is no matrix of ours
+_IN_SIXTEEN = (*TOWERS, "head", "router", "other")  # what recipes that hold attention in 8 bits leave as it is
 _MIXED = "recurrent"  # the class of layers that are not attention
 _KINDS = {
     "full_attention": "attention",
@@ -96,9 +100,33 @@ def parts(
         and explanation.storage.dtype_id in _MIXED_WITH
         and not _has_size(found, explanation, storage_bytes)
     ):
+        sized = _in_eights(found, but=_IN_SIXTEEN)
+        if _is_just(sized, anatomy, storage_bytes):
+            return tuple(sized)
         reason = "its total shows what is held in 4 bits, and not whether the rest is held in 8 bits or in 16"
-        raise Undecided(reason, explanation.storage.dtype_id)
+        larger = tuple(found) if bytes_of(found) <= FAR * bytes_of(_in_eights(found)) else ()
+        raise Undecided(reason, explanation.storage.dtype_id, larger)
     return tuple(found)
+
+
+def _in_eights(found: Iterable[Part], but: Iterable[str] = ()) -> list[Part]:
+    """The parts, with all in 8 bits that a recipe could hold so, but for these classes."""
+    return [
+        replace(part, dtype_id="fp8")
+        if part.dtype_id == PLAIN and part.tensor.operator in MATRICES and part.tensor.tensor_class not in but
+        else part
+        for part in found
+    ]
+
+
+def _is_just(found: Iterable[Part], anatomy: Anatomy, storage_bytes: int | None) -> bool:
+    """Whether the repository is as large as the parts, alone or with its prediction layers in 16 bits, a tokenizer beside them: what is in
+    8 bits is a part of the whole, so this is closer than `_has_size`."""
+    ahead = sum(size for cause, size in anatomy.stored_extra.items() if cause.startswith("multi-token"))
+    size = bytes_of(found)
+    return storage_bytes is not None and any(
+        0 <= storage_bytes - size - beside <= _TOKENIZER for beside in {0, 2 * ahead}
+    )
 
 
 def bytes_of(found: Iterable[Part]) -> float:
@@ -150,6 +178,9 @@ def _held(
 ) -> Mapping[str | None, int]:
     """In how many of its layers a tensor is held in which format; None is 16 bits."""
     whole = {None: tensor.layer_count}
+    if tensor.role == "ngram_embedding" and named is not None:
+        dtype_id, is_ruled = named.format_of(_TABLES)
+        return {dtype_id if is_ruled else None: tensor.layer_count}
     if tensor.operator not in MATRICES or tensor.tensor_class in TOWERS:
         return whole
     shown = _shown(tensor, explanation)

@@ -1,11 +1,12 @@
 """A shape that nothing confirms, and that is likely all the same: what is answered with a wider error band, and what is not.
 
-Where no exact total is published, a shape that is not a model's own can be compared with nothing. Five are let through, as `derived`:
+Where no exact total is published, a shape that is not a model's own can be compared with nothing. Six are let through, as `derived`:
 
     table      what a library that names this very checkpoint says of it
     dims       the largest of the known models that share the type and all published dims with it
     base       the model that its card names as the one it was made of, where the repository holds a copy of it in another container,
                or its parts as single files (repository_holds.csv, which names the original of copies that the Hub says nothing of, too)
+    packed     the model that it was made of and has the listed dims of, where a source says what of it is packed (packed_like.csv)
     listed     the dims that a third party lists with a width of its feed-forward, where they are all that weighs: of an encoder; or the largest
                of the known models of the type that have them all
 
@@ -29,6 +30,7 @@ from pipeline.confirm.completing import DIMS_ONLY, completions, states_width, ty
 from pipeline.confirm.filling import SENSING
 from pipeline.confirm.grade import Graded, basis, derived
 from pipeline.confirm.lenders import Confirmed, Lenders
+from pipeline.confirm.packed_like import as_published, is_packed
 from pipeline.confirm.repository_kind import COPY, container_named, kind_of, parts_of
 from pipeline.confirm.stored import TOWERS
 from pipeline.hub.record import Record
@@ -90,6 +92,9 @@ def _shapes(lenders: Lenders, record: Record) -> Iterator[tuple[Record, str]]:
         )
     elif record.config is None and (lender := _tuned(lenders, record)):
         yield lenders.lent(record, lender), f"As {lender.model_id}, which it was fine-tuned from; {NOT_CONFIRMED}"
+    elif record.config_kind == DIMS_ONLY and is_packed(record.model_id) and (lender := lenders.base_of(record)):
+        lent = as_published(lenders.lent(record, lender))
+        yield lent, f"As {lender.model_id}, which it was packed from; {NOT_CONFIRMED}"
     elif record.config_kind == DIMS_ONLY:
         yield from _listed(lenders, record)
 

@@ -29,6 +29,7 @@ def graded():
         ("Blackfrost-AI/Qwen3.8-27B-ABLITERATED-NVFP4", 0),
         ("ornith-ai/Ornith-1.5-35B-A3B-FP8", 844_640_768),
         ("sakamakismile/Qwen3.8-27B-MTP-NVFP4", 424_699_392),  # everything, as the format does
+        ("RedHatAI/Qwen3.8-27B-NVFP4", 424_699_392),  # by a recipe that sources quote, late feed-forwards in 8 bits
     ],
 )
 def test_weights_are_what_a_repository_has(graded, model_id, ahead_elements):
@@ -42,6 +43,8 @@ def test_weights_are_what_a_repository_has(graded, model_id, ahead_elements):
         ("RedHatAI/Qwen3.6-35B-A3B-NVFP4", 23.49),  # 21.88 GiB that vLLM loaded: linear attention and tower in 16 bits
         ("Qwen/Qwen3.5-35B-A3B-GPTQ-Int4", 22.60),  # 21.05 GiB that vLLM loaded (issue 36973): the experts alone
         ("QuantTrio/Qwen3.6-35B-A3B-AWQ", 25.46 - 1.69),  # its files, less its prediction layer
+        ("RadixArk/Qwen3.8-27B-NVFP4", 21.95 - 0.85),  # 20.44 GiB of files, less its prediction layer
+        ("nvidia/Qwen3.8-27B-NVFP4", 21.95 - 0.85),  # of the same recipe
         ("Qwen/Qwen3.5-27B-GPTQ-Int4", 29.4),  # the feed-forward alone: 17.1e9 elements in 4.16 bits, 10.2e9 in 16
     ],
 )
@@ -102,3 +105,31 @@ def test_a_repository_that_is_published_packed_weighs_what_its_files_do(graded):
     assert found.stored_format == "gptq-int4-g32-sym"
     assert bytes_of(found.parts) == pytest.approx(record.storage_bytes, rel=0.001)
     assert graded("MiniMaxAI/MiniMax-M2")[0].stored_format == "fp8"
+
+
+def test_layers_that_a_total_shows_in_8_bits_are_held_so(graded):
+    """The total of unsloth/Qwen3.6-27B-NVFP4 counts the scales of all rows: what its successor holds, whose recipe sources quote."""
+    ours, successor = graded("unsloth/Qwen3.6-27B-NVFP4")[0], graded("RedHatAI/Qwen3.8-27B-NVFP4")[0]
+    assert bytes_of(ours.parts) == bytes_of(successor.parts)
+    assert {part.dtype_id for part in ours.parts if part.tensor.tensor_class == "feed-forward"} == {"nvfp4", "fp8"}
+
+
+def test_a_repository_as_large_as_8_bits_of_the_rest_make_it_holds_them(graded):
+    found, record = graded("ornith-ai/Ornith-1.5-35B-A3B-NVFP4")
+    assert {part.dtype_id for part in found.parts if part.tensor.tensor_class == "attention"} == {"fp8"}
+    assert bytes_of(found.parts) == pytest.approx(record.storage_bytes - 2 * 844_640_768, rel=0.002)
+    grown = replace(record, storage_bytes=record.storage_bytes + 10**9)  # of a history, maybe
+    assert "counted in 16" in _read(grown).stored_note
+
+
+@pytest.mark.parametrize(
+    ("model_id", "is_counted"),
+    [
+        ("nvidia/DeepSeek-V3.1-NVFP4", True),  # attention is 3 % of it
+        ("dangvansam/chandra-ocr-2-NVFP4A16", False),
+    ],
+)
+def test_what_may_be_in_8_bits_is_counted_in_16_where_that_is_little_more(graded, model_id, is_counted):
+    found, _ = graded(model_id)
+    assert bool(found.parts) == is_counted and ("counted in 16" in (found.stored_note or "")) == is_counted
+    assert (found.stored_unknown_reason is None) == is_counted

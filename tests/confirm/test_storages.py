@@ -21,6 +21,7 @@ KNOWN = {storage.name: storage for storage in STORAGES}
         ("one scale per output row, 8 bits, in all layers but the first and the last", OUT, None),
         ("one scale per matrix", 1, None),
         ("a weight and an input scale per matrix", 2, None),
+        ("a weight and an input scale per matrix, gate and up of an expert as one", 2, None),
         ("a bias of zeros beside each packed matrix", OUT, None),
         ("4-bit floats counted in pairs", -HALF, HALF + BY_16 + 8),
         ("4-bit floats counted in pairs, a scale per 16", BY_16 - HALF, HALF + BY_16 + 8),

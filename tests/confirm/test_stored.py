@@ -254,3 +254,21 @@ def test_what_lies_beside_a_feed_forward_in_4_bit_floats_is_in_8_bits_or_in_16()
     assert found.storage.dtype_id == "nvfp4" and found.groups == {"feed-forward"} and found.eights == {"attention"}
     assert explain_total(decoder(), total).groups == {"feed-forward"}
     assert explain_total(decoder(), total + ATTENTION // 128 - ATTENTION * 7 // 8) is None
+
+
+def test_layers_of_a_feed_forward_that_are_in_8_bits_show_where_scales_of_rows_do():
+    """As Unsloth packs them: of the last layers of Qwen3.6-27B the feed-forward is in 8 bits, as attention is."""
+    layer, rows = FEED_FORWARD // LAYERS, 2 * HIDDEN + 2 * 128
+    scales = LAYERS * rows + (2 * FFN + HIDDEN)  # of attention, and of one layer's feed-forward
+    floats = 3 * (layer // 16 - layer // 2) + 3 * 3 * 2  # of the other three, with two numbers for each matrix
+    found = explain_total(decoder(), decoder().parameter_count + scales + floats)
+    assert found.storage.dtype_id == "nvfp4" and found.storage.spared_layers == 1
+    assert found.groups == {"feed-forward"} and found.eights == {"attention"}
+
+
+def test_gate_and_up_of_an_expert_have_scales_of_their_own_or_common_ones():
+    """Mistral Small 4 holds them as one matrix."""
+    anatomy = decoder(experts=8)
+    for matrices_of_one, is_fused in ((3, False), (2, True)):
+        found = explain_total(anatomy, anatomy.parameter_count + 2 * LAYERS * (4 + 8 * matrices_of_one))
+        assert found.storage.dtype_id == "fp8" and found.storage.is_fused == is_fused

@@ -48,6 +48,31 @@ def test_a_table_of_n_grams_is_in_fp8_where_the_experts_are_in_nvfp4(book):
     assert "others keep it in 16 bits" in book.execute(query).fetchone()[0]
 
 
+@pytest.mark.parametrize(
+    ("model_id", "held_gb"),
+    [
+        ("Inferact/Muse-Glimmer-30B-NVFP4-W4A4", 25.42),  # its files, as vLLM's recipe tells
+        ("unsloth/Qwen3.8-27B-NVFP4", 23.4376 - 2 * 0.4247),  # less the prediction layer in 16 bits
+        (
+            "mistralai/Mistral-Small-4-119B-2603",
+            120.9,
+        ),  # 117.9e9 weights in 8 bits, tower, projector, head and embedding in 16
+    ],
+)
+def test_a_shape_that_was_lent_is_weighed_as_sources_say_that_it_is_packed(book, model_id, held_gb):
+    (held,) = book.execute(
+        "SELECT weights_bytes FROM weight WHERE model_id = $1 AND dtype_id = 'stored'", [model_id]
+    ).fetchone()
+    assert held / 1e9 == pytest.approx(held_gb, rel=0.002)
+
+
+def test_a_repository_whose_table_of_n_grams_is_in_fp8_weighs_it_so(book):
+    """All of it on two cards of 96 GB (kubesimplify/website pull 267), which 16 bits of the table would not leave room for."""
+    query = "SELECT weights_bytes, embedding_bytes FROM weight WHERE model_id = $1 AND dtype_id = 'stored'"
+    whole, tables = book.execute(query, ["Qwen/Qwen3.8-Flash-Next-FP8"]).fetchone()
+    assert 51_200_245_760 < tables < 53e9 and 182e9 < whole < 184e9
+
+
 def test_a_repository_weighs_what_its_own_config_or_total_says(book):
     """Rows of makers are for models that are not published in the format: this one packs all, recurrent layers too."""
     query = "SELECT weights_bytes FROM weight WHERE model_id = 'Qwen/Qwen3.6-27B-FP8' AND dtype_id = $1"

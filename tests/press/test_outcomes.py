@@ -10,30 +10,33 @@ from pipeline.press.outcomes import fill_outcomes
 REPORTED = read_facts()["outcome"]["outcome_id"].to_list()
 # what our own row says of a program, a build, a card, a checkpoint or a model that it does not describe
 NOT_ANSWERED = {
-    "club-3090-benchmarks-md-5",
+    "dgx-spark-playbooks-79",
     "kaito-2132",
     "llama-cpp-16725",
+    "llamafactory-10591",
+    "llamafactory-10591-2",
     "llamafactory-9331",
+    "llmfit-778-5",
     "notebooks-gemma3-27b-a100",
     "notebooks-gemma4-e4b-text",
     "notebooks-glm-flash-a100",
     "notebooks-granite4-0",
     "ollama-15634",
     "recipes-deepseek-v4-flash",
-    "recipes-muse-glimmer",
-    "recipes-muse-glimmer-2",
-    "recipes-qwen3-8-27b-3",
-    "sglang-34918",
-    "sglang-35596",
-    "sglang-38611",
     "sglang-7691",
+    "sglang-8362",
+    "unsloth-2937",
+    "unsloth-2937-2",
+    "unsloth-7203",
+    "unsloth-7203-2",
     "vllm-27706",
     "vllm-53961",
 }
 # What runs and is told not to, and why. None is hidden: the page of errors has them first.
 REFUSED_NEEDLESSLY = {
-    # logits of a whole batch, which servers of llama.cpp since June 2026 do not hold, and a publisher's mix with more of it in the embedding
-    "qwen38-mtp-rtx-5060-ti-2",
+    # logits of a whole batch, which servers of llama.cpp since June 2026 do not hold, a mix chosen tensor by tensor, and a tower of which nobody says
+    # that it was left out
+    "lukesdevlab-4",
 }
 
 

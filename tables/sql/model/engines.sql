@@ -70,6 +70,7 @@ WITH gap AS (
     FROM (
         SELECT model_id, engine_id, gap, how
         FROM model JOIN engine_gap ON list_contains(string_split(model_types, ' '), model_type)
+            OR list_contains(string_split(model_ids, ' '), model_id)
         UNION ALL
         SELECT model_id, engine_id, 'unfused' AS gap, 'no kernel for its heads' AS how FROM kernel_lacking
         UNION ALL

@@ -6,7 +6,7 @@
 
 -- What a checkpoint holds where its headers say it (scales and tables come with the class of their matrix), else where
 -- its config or its total says what is held in which format: bits by operator, whatever the class, since the part says
--- it.
+-- it. A table that is held in a format is held as a matrix.
 CREATE OR REPLACE TEMP TABLE part_held AS
 SELECT
     part.model_id, part.component, part.tensor_class, part.is_in_layers, part.element_count,
@@ -16,7 +16,7 @@ SELECT
 FROM stored_part AS part
 JOIN weight_format AS rule
     ON rule.dtype_id = part.dtype_id AND rule.tensor_class IS NULL AND rule.role IS NULL AND rule.model_types IS NULL
-    AND coalesce(rule.operator = part.operator, true)
+    AND coalesce(rule.operator = iif(part.operator = 'embedding', 'linear', part.operator), true)
 QUALIFY row_number() OVER (
     PARTITION BY part.model_id, part.component, part.tensor_class, part.role, part.operator, part.dtype_id,
         part.is_in_layers,
