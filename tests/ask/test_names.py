@@ -43,6 +43,12 @@ NAMES = {
     "unsloth/Qwen3-8B-GGUF:UD-Q4_K_XL": None,
     "mradermacher/Qwen3-8B-i1-GGUF:IQ3_M": "gguf-iq3_m",
     "turboderp/Qwen3-8B-exl3": None,
+    "turboderp/Qwen3-8B-exl3 4.0bpw": "exl3-4bpw",
+    "turboderp/Qwen3-8B-exl3:5.0bpw": "exl3-5bpw",
+    "someone/Qwen3-8B_exl3_3.50bpw": "exl3-3.5bpw",
+    "someone/Qwen3-8B-6bpw-h6-exl3": "exl3-6bpw",
+    "someone/Qwen3-8B-exl3-8.0bpw-h8": "exl3-8bpw",
+    "someone/Qwen3-8B-exl3-4.0bpw-hb8": None,  # a head of more bits than is counted
     "someone/Qwen3-8B-4.0bpw-h6-exl2": None,
     "nvidia/Qwen3-8B-FP4": None,
     "amd/Qwen3-8B-FP8-KV": "fp8",

@@ -34,6 +34,13 @@ COUNTED = Path(__file__).with_name("exllamav3.csv")
 CARD_BYTES = 192 << 30
 NAMES = {"BF16": 2, "F16": 2, "F32": 4, "I16": 2, "I32": 4}
 
+# names of checkpoints that the library has renamed since
+SEEING = {
+    "gemma3": {"model.language_model.": "language_model.model.", "lm_head.": "language_model.lm_head."},
+    "mistral3": {"model.language_model.": "language_model.model.", "lm_head.": "language_model.lm_head."},
+    "qwen2_5_vl": {"model.language_model.": "model."},
+}
+
 
 class Nothing(types.ModuleType):
     """A module whose functions do nothing, whose classes can be made and whose decorators give back what can be called on a grid."""
@@ -149,11 +156,19 @@ def published(config: dict) -> tuple[dict, dict[str, tuple[str, tuple[int, ...]]
     import transformers
 
     said = transformers.AutoConfig.for_model(**{k: v for k, v in config.items() if k != "torch_dtype"})
+    kind = transformers.AutoModelForImageTextToText if said.model_type in SEEING else transformers.AutoModelForCausalLM
     with torch.device("meta"):
-        model = transformers.AutoModelForCausalLM.from_config(said, dtype=torch.bfloat16)
+        model = kind.from_config(said, dtype=torch.bfloat16)
     tied = set(getattr(model, "all_tied_weights_keys", None) or ())
     tensors = {k: ("BF16", tuple(v.shape)) for k, v in model.state_dict().items() if k not in tied}
-    return {**json.loads(said.to_json_string(use_diff=False)), **config}, tensors
+    for now, once in SEEING.get(said.model_type, {}).items():
+        tensors = {once + k.removeprefix(now) if k.startswith(now) else k: v for k, v in tensors.items()}
+    filled = json.loads(said.to_json_string(use_diff=False))
+    text = filled.get("text_config") or {}
+    named = {"architectures": config.get("architectures") or [type(model).__name__]}
+    if "text_config" in config:
+        named["text_config"] = text | config["text_config"]
+    return {**text, **filled, **config, **named}, tensors
 
 
 def opened(folder: Path):
@@ -220,6 +235,7 @@ def count(row: rows.Row) -> rows.Row:
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as own:
             config_dict, tensors = own.submit(published, CONFIGS[row["model"]]).result()
         (folder / "config.json").write_text(json.dumps(config_dict))
+        (folder / "preprocessor_config.json").write_text("{}")
         write_holes(folder, tensors)
         config, model = opened(folder)
         tensors, strategy = packed(model, config, tensors, bits, int(row["head_bits"]))
