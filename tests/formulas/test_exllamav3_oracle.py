@@ -51,15 +51,16 @@ def test_its_cache_is_whole_pages_to_the_byte(counted):
 
 
 def test_no_chunk_of_a_prompt_holds_more_than_is_told(counted):
-    transient = [(row, row["peak_bytes"] - row["standing_bytes"]) for row in counted]
-    assert not [row["model"] for row, held in transient if row["told"]["activations_bytes"] < held]
+    transient = [(row, row["peak_bytes"] - row["left_bytes"]) for row in counted]
+    # (ids, positions and tables of pages are a few kilobytes)
+    assert not [row["model"] for row, held in transient if row["told"]["activations_bytes"] < held - (64 << 10)]
     # (where the matrices of the block decide, and no part of attention whose size depends on the card)
     met = [row["told"]["activations_bytes"] / held - 1 for row, held in transient if row["told"]["activations_bytes"] < 1.001 * held]
     assert len(met) >= 0.6 * len(counted)
 
 
 def test_what_is_left_of_its_blocks_is_told(counted):
-    assert all(0 <= row["standing_bytes"] - row["weights_bytes"] - row["cache_bytes"] <= BLOCK_BYTES for row in counted)
+    assert all(0 <= row["left_bytes"] - row["weights_bytes"] - row["cache_bytes"] <= BLOCK_BYTES for row in counted)
     for row in counted:
         assert row["told"]["total_bytes"] >= row["peak_bytes"] + (256 << 20)
 

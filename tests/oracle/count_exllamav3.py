@@ -18,6 +18,8 @@ from __future__ import annotations
 
 import gc
 import json
+import math
+import re
 import struct
 import sys
 import tempfile
@@ -40,6 +42,16 @@ SEEING = {
     "mistral3": {"model.language_model.": "language_model.model.", "lm_head.": "language_model.lm_head."},
     "qwen2_5_vl": {"model.language_model.": "model."},
 }
+
+# what lies in the computer's memory, what is a word of each matrix, and what sees, which nobody asked for
+LEFT = re.compile(r"embed_tokens|\.mul1$|vision_tower|multi_modal_projector|visual\.")
+# what its configs ask of pictures, none of which is read here
+PROCESSORS = {"gemma3": "Gemma3ImageProcessor", "mistral3": "PixtralImageProcessor", "qwen2_5_vl": "Qwen2VLImageProcessor"}
+PICTURES = {
+    "image_mean": [0.5] * 3, "image_std": [0.5] * 3, "resample": 2, "rescale_factor": 1 / 255, "patch_size": 14,
+    "size": {"longest_edge": 1540, "height": 896, "width": 896}, "min_pixels": 3136, "max_pixels": 12845056,
+    "temporal_patch_size": 2, "merge_size": 2,
+}  # fmt: skip
 
 
 class Nothing(types.ModuleType):
@@ -166,8 +178,11 @@ def published(config: dict) -> tuple[dict, dict[str, tuple[str, tuple[int, ...]]
     filled = json.loads(said.to_json_string(use_diff=False))
     text = filled.get("text_config") or {}
     named = {"architectures": config.get("architectures") or [type(model).__name__]}
-    if "text_config" in config:
-        named["text_config"] = text | config["text_config"]
+    for part in ("text_config", "vision_config"):
+        if part in filled:
+            named[part] = filled[part] | (config.get(part) or {})
+    if said.model_type == "qwen2_5_vl":
+        named["vision_config"]["model_type"] = said.model_type
     return {**text, **filled, **config, **named}, tensors
 
 
@@ -235,7 +250,7 @@ def count(row: rows.Row) -> rows.Row:
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as own:
             config_dict, tensors = own.submit(published, CONFIGS[row["model"]]).result()
         (folder / "config.json").write_text(json.dumps(config_dict))
-        (folder / "preprocessor_config.json").write_text("{}")
+        (folder / "preprocessor_config.json").write_text(json.dumps(PICTURES | {"image_processor_type": PROCESSORS.get(config_dict["model_type"])}))
         write_holes(folder, tensors)
         config, model = opened(folder)
         tensors, strategy = packed(model, config, tensors, bits, int(row["head_bits"]))
@@ -270,8 +285,8 @@ def count(row: rows.Row) -> rows.Row:
             model.forward(torch.zeros((1, 1), dtype=torch.long), dict(params))
             step = tracker.peak
     versions = f"torch {torch.__version__}, exllamav3 {version('exllamav3')}, transformers {version('transformers')}"
-    on_card = {k: v for k, v in tensors.items() if "embed_tokens" not in k and not k.endswith(".mul1")}
-    weights = sum(NAMES[kind] * __import__("math").prod(shape) for kind, shape in on_card.values())
+    on_card = {k: v for k, v in tensors.items() if not LEFT.search(k)}
+    weights = sum(NAMES[kind] * math.prod(shape) for kind, shape in on_card.values())
     return {
         "weights_bytes": str(weights),
         "cache_bytes": str(held),
