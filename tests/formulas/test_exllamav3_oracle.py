@@ -62,7 +62,10 @@ def test_no_chunk_of_a_prompt_holds_more_than_is_told(counted):
 def test_what_is_left_of_its_blocks_is_told(counted):
     assert all(0 <= row["left_bytes"] - row["weights_bytes"] - row["cache_bytes"] <= BLOCK_BYTES for row in counted)
     for row in counted:
-        assert row["told"]["total_bytes"] >= row["peak_bytes"] + (256 << 20)
+        told = row["told"]
+        assert told["total_bytes"] >= row["peak_bytes"] + (256 << 20)
+        # what an allocator took that gives nothing back, with the context and work spaces, is within the margin
+        assert row["reserved_bytes"] + (310 << 20) <= told["total_bytes"] * (1 + told["error_band"])
 
 
 def test_programs_have_their_own_defaults(footprints, book):
@@ -70,7 +73,7 @@ def test_programs_have_their_own_defaults(footprints, book):
         [ASKED | {"program": program} for program in (None, "exllamav3", "tabbyapi")]
     )
     said = "SELECT context_tokens FROM footprint_of($1, dtype_id := 'exl3-4bpw', program := $2)"
-    tokens = [book.execute(said, [ASKED["model_id"], program]).fetchone()[0] for program in ("exllamav3", "tabbyapi")]
+    tokens = [book.execute(said, [ASKED["model_id"], program]).fetchall()[0][0] for program in ("exllamav3", "tabbyapi")]
     assert tokens == [8192, 131072]
     assert own["activations_bytes"] > alone["activations_bytes"] == tabby["activations_bytes"]
     # half a GiB is left free instead of the loader's quarter

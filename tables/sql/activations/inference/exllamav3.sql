@@ -29,10 +29,10 @@ CREATE OR REPLACE MACRO wide_bytes_each(model, engine_id) AS CASE
     ELSE 10
 END;
 
--- (a chunk of fewer than 1024 tokens is rotated beside itself)
-CREATE OR REPLACE MACRO feed_forward_bytes_exl3(model, scenario, tokens) AS
-    tokens * (14 * model.hidden_size + feed_forward_width(model)
-        * (wide_bytes_each(model, scenario.engine_id) + iif(tokens < 1024, 2, 0)))
+-- (of a short chunk a copy of what is multiplied is rotated)
+CREATE OR REPLACE MACRO feed_forward_bytes_exl3(model, scenario, tokens, constants) AS
+    tokens * (14 * model.hidden_size + feed_forward_width(model) * (wide_bytes_each(model, scenario.engine_id)
+        + iif(tokens < constants.exl3_folded_from_tokens, 2, 0)))
     + 2 * model.hidden_size * feed_forward_width(model);
 
 -- Keys and values of a packed cache, unpacked for a layer: the loader wants room for all of it whatever the cache.
@@ -52,7 +52,7 @@ CREATE OR REPLACE MACRO attention_bytes_exl3(model, scenario, tokens, constants)
         4 * tokens * model.hidden_size + 2 * model.hidden_size * model.query_max);
 
 CREATE OR REPLACE MACRO chunk_bytes_exl3(model, scenario, constants) AS greatest(
-    feed_forward_bytes_exl3(model, scenario, chunk_tokens_exl3(scenario, constants)),
+    feed_forward_bytes_exl3(model, scenario, chunk_tokens_exl3(scenario, constants), constants),
     attention_bytes_exl3(model, scenario, chunk_tokens_exl3(scenario, constants), constants),
     scenario.sequences * 2 * model.vocab_size);
 
