@@ -2,10 +2,10 @@
 --
 -- The largest moment of a chunk of T tokens, of one sequence (the others wait):
 --     feed-forward  T × (14 × hidden + width × 10, 6 or 4) + 2 × hidden × width: the residual, what attention put
---         out and what the block puts out in fp32, its input in 16 bits; gate and up in fp32 and their product in 16 bits,
+--         out and what the block puts out in fp32, its input in 16 bits; gate and up in fp32 and their product in 16,
 --         all three in 16, or gate and product; the matrix that takes the product back
---     attention     T × (6 × hidden + 6 × queries + 4 × keys) + partial results of what is divided along the context
---         + of a packed cache keys and values of 65,536 tokens of a layer in 16 bits
+--     attention     T × (6 × hidden + 6 × queries + 4 × keys) + partial results of what is divided along the
+--         context + of a packed cache keys and values of 65,536 tokens of a layer in 16 bits
 --     its output    T × (10 × hidden + 6 × queries + 4 × keys) + 2 × hidden × queries
 --     logits        of each sequence's last token in 16 bits
 --
@@ -15,7 +15,7 @@
 --
 -- Units: bytes. Sources: exllamav3-1.6.5 by file, exllamav3-counted: its classes on fake tensors.
 -- Not covered: routed experts, latent and recurrent layers, rings of windowed ones (other classes than those of
--- engine_memory.csv), pictures, drafts, LoRAs, several GPUs, what a sampler holds, kernels below compute capability 8.0.
+-- engine_memory.csv), pictures, drafts, LoRAs, several GPUs, what a sampler holds, kernels below capability 8.0.
 
 CREATE OR REPLACE MACRO chunk_tokens_exl3(scenario, constants) AS least(scenario.context_tokens,
     coalesce(scenario.program_base.prompt_chunk_tokens, constants.exl3_chunk_tokens));
