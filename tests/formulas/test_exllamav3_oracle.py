@@ -29,7 +29,8 @@ def counted(footprints):
         for row in rows
     ]  # fmt: skip
     return [
-        {name: int(value) if name.endswith(("_bytes", "_tokens")) else value for name, value in row.items()} | {"told": told}
+        {name: int(value) if name.endswith(("_bytes", "_tokens")) else value for name, value in row.items()}
+        | {"told": told}
         for row, told in zip(rows, footprints(asked), strict=True)
     ]
 
@@ -42,7 +43,9 @@ def test_every_counted_model_has_an_answer(counted):
 def test_weights_on_the_card_are_those_of_its_converter(counted):
     """Whole and half bits are shared out as the converter does it, to a thousandth; of 4.5 the most is told that its budget leaves."""
     error = {(row["model"], row["bits"]): row["told"]["weights_bytes"] / row["weights_bytes"] - 1 for row in counted}
-    assert not {key: share for key, share in error.items() if not -0.0005 <= share <= (0.01 if key[1] == "4.5" else 0.0005)}
+    assert not {
+        key: share for key, share in error.items() if not -0.0005 <= share <= (0.01 if key[1] == "4.5" else 0.0005)
+    }
 
 
 def test_its_cache_is_whole_pages_to_the_byte(counted):
@@ -55,7 +58,11 @@ def test_no_chunk_of_a_prompt_holds_more_than_is_told(counted):
     # (ids, positions and tables of pages are a few kilobytes)
     assert not [row["model"] for row, held in transient if row["told"]["activations_bytes"] < held - (64 << 10)]
     # (where the matrices of the block decide, and no part of attention whose size depends on the card)
-    met = [row["told"]["activations_bytes"] / held - 1 for row, held in transient if row["told"]["activations_bytes"] < 1.001 * held]
+    met = [
+        row["told"]["activations_bytes"] / held - 1
+        for row, held in transient
+        if row["told"]["activations_bytes"] < 1.001 * held
+    ]
     assert len(met) >= 0.6 * len(counted)
 
 
@@ -69,11 +76,11 @@ def test_what_is_left_of_its_blocks_is_told(counted):
 
 
 def test_programs_have_their_own_defaults(footprints, book):
-    alone, own, tabby = footprints(
-        [ASKED | {"program": program} for program in (None, "exllamav3", "tabbyapi")]
-    )
+    alone, own, tabby = footprints([ASKED | {"program": program} for program in (None, "exllamav3", "tabbyapi")])
     said = "SELECT context_tokens FROM footprint_of($1, dtype_id := 'exl3-4bpw', program := $2)"
-    tokens = [book.execute(said, [ASKED["model_id"], program]).fetchall()[0][0] for program in ("exllamav3", "tabbyapi")]
+    tokens = [
+        book.execute(said, [ASKED["model_id"], program]).fetchall()[0][0] for program in ("exllamav3", "tabbyapi")
+    ]
     assert tokens == [8192, 131072]
     assert own["activations_bytes"] > alone["activations_bytes"] == tabby["activations_bytes"]
     # half a GiB is left free instead of the loader's quarter
@@ -98,6 +105,8 @@ def test_more_bits_and_tokens_take_more(footprints):
     rows = footprints([ASKED | {"dtype_id": f"exl3-{each}bpw"} for each in bits])
     assert [row["total_bytes"] for row in rows] == sorted(row["total_bytes"] for row in rows)
     kept = footprints([ASKED | {"kv_dtype_id": f"exl3-{each}bit"} for each in range(2, 9)])
-    assert [row["kv_cache_bytes"] for row in kept] == [(2 * each + 1) * kept[0]["kv_cache_bytes"] // 5 for each in range(2, 9)]
+    assert [row["kv_cache_bytes"] for row in kept] == [
+        (2 * each + 1) * kept[0]["kv_cache_bytes"] // 5 for each in range(2, 9)
+    ]
     longer = footprints([ASKED | {"context_tokens": 1 << each} for each in range(8, 18)])
     assert [row["total_bytes"] for row in longer] == sorted(row["total_bytes"] for row in longer)

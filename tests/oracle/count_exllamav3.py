@@ -46,7 +46,11 @@ SEEING = {
 # what lies in the computer's memory, what is a word of each matrix, and what sees, which nobody asked for
 LEFT = re.compile(r"embed_tokens|\.mul1$|vision_tower|multi_modal_projector|visual\.")
 # what its configs ask of pictures, none of which is read here
-PROCESSORS = {"gemma3": "Gemma3ImageProcessor", "mistral3": "PixtralImageProcessor", "qwen2_5_vl": "Qwen2VLImageProcessor"}
+PROCESSORS = {
+    "gemma3": "Gemma3ImageProcessor",
+    "mistral3": "PixtralImageProcessor",
+    "qwen2_5_vl": "Qwen2VLImageProcessor",
+}
 PICTURES = {
     "image_mean": [0.5] * 3, "image_std": [0.5] * 3, "resample": 2, "rescale_factor": 1 / 255, "patch_size": 14,
     "size": {"longest_edge": 1540, "height": 896, "width": 896}, "min_pixels": 3136, "max_pixels": 12845056,
@@ -111,14 +115,21 @@ def stand_in() -> None:
     import importlib.machinery
 
     import torch
-    from torch._subclasses.fake_tensor import FakeTensor
 
     # (what would look for Triton)
-    import torch._dynamo  # noqa: F401
-    import torch._inductor.test_operators  # noqa: F401
+    import torch._dynamo
+    import torch._inductor.test_operators
+    from torch._subclasses.fake_tensor import FakeTensor
 
     fake_cuda.install()
-    for name in ("exllamav3_ext", "triton", "triton.language", "triton.compiler", "triton.backends", "triton.backends.compiler"):
+    for name in (
+        "exllamav3_ext",
+        "triton",
+        "triton.language",
+        "triton.compiler",
+        "triton.backends",
+        "triton.backends.compiler",
+    ):
         module = Nothing(name)
         module.__spec__ = importlib.machinery.ModuleSpec(
             name, types.SimpleNamespace(), origin=name + importlib.machinery.EXTENSION_SUFFIXES[0]
@@ -193,8 +204,8 @@ def opened(folder: Path):
     return config, Model.from_config(config)
 
 
-def packed(model, config, tensors: dict, bits: float, head_bits: int) -> tuple[dict, dict]:
-    """What the converter makes of the tensors, and the bits of each matrix."""
+def packed(model, config, tensors: dict, bits: float, head_bits: int) -> dict:
+    """What the converter makes of the tensors."""
     from exllamav3.conversion.allocation import create_q_strategy
     from exllamav3.modules import Linear
 
@@ -216,14 +227,13 @@ def packed(model, config, tensors: dict, bits: float, head_bits: int) -> tuple[d
             if name != module.alt_key or "embed" not in name:
                 kept.pop(f"{name}.weight", None)
                 kept.pop(f"{name}.bias", None)
-    return {**kept, **made}, strategy
+    return {**kept, **made}
 
 
 def count(row: rows.Row) -> rows.Row:
+    import allocator
     import torch
     from torch._subclasses.fake_tensor import FakeTensorMode
-
-    import allocator
 
     stand_in()
     from exllamav3 import Cache
@@ -235,8 +245,8 @@ def count(row: rows.Row) -> rows.Row:
     from exllamav3.util import tensor as util_tensor
 
     # (a word of each matrix that names its code book; a hole holds none)
-    SafetensorsCollection.get_codebook_marker = (
-        lambda self, key, value: real(torch.tensor, 0) if key in self.tensor_file_map else None
+    SafetensorsCollection.get_codebook_marker = lambda self, key, value: (
+        real(torch.tensor, 0) if key in self.tensor_file_map else None
     )
     for module in (util_tensor, modules_module):
         module.to_device = moved
@@ -250,10 +260,12 @@ def count(row: rows.Row) -> rows.Row:
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as own:
             config_dict, tensors = own.submit(published, CONFIGS[row["model"]]).result()
         (folder / "config.json").write_text(json.dumps(config_dict))
-        (folder / "preprocessor_config.json").write_text(json.dumps(PICTURES | {"image_processor_type": PROCESSORS.get(config_dict["model_type"])}))
+        (folder / "preprocessor_config.json").write_text(
+            json.dumps(PICTURES | {"image_processor_type": PROCESSORS.get(config_dict["model_type"])})
+        )
         write_holes(folder, tensors)
         config, model = opened(folder)
-        tensors, strategy = packed(model, config, tensors, bits, int(row["head_bits"]))
+        tensors = packed(model, config, tensors, bits, int(row["head_bits"]))
         write_holes(folder, tensors)
         tracker, at = allocator.Tracker(), int(row["chunk_tokens"])
         context, slots = int(row["cache_tokens"]), int(row["slots"])

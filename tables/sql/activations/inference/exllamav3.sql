@@ -29,10 +29,11 @@ CREATE OR REPLACE MACRO wide_bytes_each(model, engine_id) AS CASE
     ELSE 10
 END;
 
--- (of a short chunk a copy of what is multiplied is rotated)
+-- (of a short chunk, such as a prompt's last one, a copy of what is multiplied is rotated)
 CREATE OR REPLACE MACRO feed_forward_bytes_exl3(model, scenario, tokens, constants) AS
-    tokens * (14 * model.hidden_size + feed_forward_width(model) * (wide_bytes_each(model, scenario.engine_id)
-        + iif(tokens < constants.exl3_folded_from_tokens, 2, 0)))
+    greatest(tokens * (14 * model.hidden_size + feed_forward_width(model) * wide_bytes_each(model, scenario.engine_id)),
+        least(tokens, constants.exl3_folded_from_tokens - 1) * (14 * model.hidden_size
+            + feed_forward_width(model) * (wide_bytes_each(model, scenario.engine_id) + 2)))
     + 2 * model.hidden_size * feed_forward_width(model);
 
 -- Keys and values of a packed cache, unpacked for a layer: the loader wants room for all of it whatever the cache.
@@ -58,4 +59,4 @@ CREATE OR REPLACE MACRO chunk_bytes_exl3(model, scenario, constants) AS greatest
 
 CREATE OR REPLACE MACRO exllamav3_standing_bytes(scenario, constants) AS constants.exl3_workspace_bytes
     + constants.exl3_load_block_bytes
-    + 1048576 * greatest(constants.exl3_margin_mib, coalesce(scenario.program_base.kept_free_mib, 0));
+    + 1048576 * greatest(constants.exl3_margin_mib, coalesce(scenario.program_base.loader_free_mib, 0));
