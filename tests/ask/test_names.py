@@ -388,3 +388,8 @@ def test_what_is_pasted_is_a_tag_and_nothing_else(macro):
     assert macro("SELECT ollama_tag FROM repository_of('https://ollama.com/library/qwen3:8b')") == [("qwen3:8b",)]
     for said in ("Qwen3-8B-Q4_K_M.gguf", "Qwen/Qwen3-8B", "qwen3:8b-$(id)", "qwen3:8b-`id`", "qwen3:8b-;id"):
         assert macro("SELECT ollama_tag FROM repository_of($1)", said) == [(None,)]
+
+
+def test_bits_of_exllama_in_a_sentence_are_heard(ask_json):
+    told = ask_json("fits", "turboderp/Qwen3-8B-exl3", "4.0bpw", "on", "a", "3090")
+    assert (told["best"]["dtype_id"], told["best"]["engine_id"], told["verdict"]) == ("exl3-4bpw", "exllamav3", "fits")
