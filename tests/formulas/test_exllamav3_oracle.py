@@ -110,3 +110,12 @@ def test_more_bits_and_tokens_take_more(footprints):
     ]
     longer = footprints([ASKED | {"context_tokens": 1 << each} for each in range(8, 18)])
     assert [row["total_bytes"] for row in longer] == sorted(row["total_bytes"] for row in longer)
+
+
+def test_releases_have_what_was_read_of_them(footprints):
+    """Up to 1.6.4 a packed cache was unpacked whole; older releases were not counted."""
+    own = ASKED | {"program": "exllamav3"}
+    versions = [("1.6.5", "exl3-4bit"), ("1.6.2", "fp16"), ("1.6.2", "exl3-4bit"), ("1.5.0", "fp16"), ("0.0.3", "fp16")]
+    rows = footprints([own | {"program_version": version, "kv_dtype_id": kept} for version, kept in versions])
+    assert [row["total_bytes"] is not None for row in rows] == [True, True, False, False, False]
+    assert "exl3-4bit" in rows[2]["unknown_reason"] and "1.5.0 is not known" in rows[3]["unknown_reason"]
