@@ -29,6 +29,7 @@ ENGINES = {
     "mlx-vlm": "MLX-VLM",
     "sglang": "SGLang",
     "deepspeed": "DeepSpeed",
+    "exllamav3": "ExLlamaV3",
 }
 _PLACEMENTS = {
     "resident": "all parts on the card",

@@ -42,7 +42,7 @@ ENUMS = {
     "norm_kind": ("rms", "layer"),
     "purpose": ("lookup", "ladder", "opening"),
     "window_use": ("never", "always", "listed"),
-    "reads_prompt": ("whole", "profile", "profile-of-prompts", "chunk", "compute-buffer", "pieces"),
+    "reads_prompt": ("whole", "profile", "profile-of-prompts", "chunk", "compute-buffer", "pieces", "matrix-by-matrix"),
     "logits_of": ("last", "all", "handed-over"),
     "rotations_in": ("model", "layers", "cache"),
     "file_part": (
@@ -55,7 +55,7 @@ ENUMS = {
         "adapter",
         "detector",
     ),
-    "gap": ("load", "memory", "packing", "speed", "unfused", "fused", "rotated", "experts"),
+    "gap": ("load", "memory", "packing", "speed", "unfused", "fused", "rotated", "experts", "in-place", "in-half"),
     "vendor": ("nvidia", "amd", "intel", "apple", "google"),
     "segment": ("consumer", "workstation", "datacenter", "unified", "embedded", "tpu"),
     "tflops_basis": ("read", "ratio", "recalled", "none"),

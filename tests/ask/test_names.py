@@ -43,6 +43,12 @@ NAMES = {
     "unsloth/Qwen3-8B-GGUF:UD-Q4_K_XL": None,
     "mradermacher/Qwen3-8B-i1-GGUF:IQ3_M": "gguf-iq3_m",
     "turboderp/Qwen3-8B-exl3": None,
+    "turboderp/Qwen3-8B-exl3 4.0bpw": "exl3-4bpw",
+    "turboderp/Qwen3-8B-exl3:5.0bpw": "exl3-5bpw",
+    "someone/Qwen3-8B_exl3_3.50bpw": "exl3-3.5bpw",
+    "someone/Qwen3-8B-6bpw-h6-exl3": "exl3-6bpw",
+    "someone/Qwen3-8B-exl3-8.0bpw-h8": "exl3-8bpw",
+    "someone/Qwen3-8B-exl3-4.0bpw-hb8": None,  # a head of more bits than is counted
     "someone/Qwen3-8B-4.0bpw-h6-exl2": None,
     "nvidia/Qwen3-8B-FP4": None,
     "amd/Qwen3-8B-FP8-KV": "fp8",
@@ -382,3 +388,8 @@ def test_what_is_pasted_is_a_tag_and_nothing_else(macro):
     assert macro("SELECT ollama_tag FROM repository_of('https://ollama.com/library/qwen3:8b')") == [("qwen3:8b",)]
     for said in ("Qwen3-8B-Q4_K_M.gguf", "Qwen/Qwen3-8B", "qwen3:8b-$(id)", "qwen3:8b-`id`", "qwen3:8b-;id"):
         assert macro("SELECT ollama_tag FROM repository_of($1)", said) == [(None,)]
+
+
+def test_bits_of_exllama_in_a_sentence_are_heard(ask_json):
+    told = ask_json("fits", "turboderp/Qwen3-8B-exl3", "4.0bpw", "on", "a", "3090")
+    assert (told["best"]["dtype_id"], told["best"]["engine_id"], told["verdict"]) == ("exl3-4bpw", "exllamav3", "fits")

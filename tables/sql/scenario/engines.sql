@@ -18,7 +18,8 @@ SELECT
         'attends_unfused': coalesce(memory.attends_unfused, false),
         'joins_while_loading': coalesce(memory.joins_while_loading, false), 'model_types': memory.model_types,
         'shared_state_pages': coalesce(memory.shared_state_pages, 0),
-        'dtype_ids': memory.dtype_ids, 'unused_spread': unused.value
+        'dtype_ids': memory.dtype_ids,
+        'reads_windows': coalesce(memory.reads_windows, false), 'unused_spread': unused.value
     } AS ways,
     sharing.rule AS sharing, memory.adapter_ranks, memory.image_reason, memory.several_gpus_reason,
     memory.encoder_reason,

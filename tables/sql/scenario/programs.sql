@@ -296,7 +296,9 @@ SELECT
     usual.card_share AS program_share,
     {'prepares_base': usual.prepares_base, 'adapter_bytes': usual.packed_adapter_bytes,
         'packed_base': usual.packed_base, 'balance_bytes': usual.balance_bytes_per_expert,
-        'kept_free_mib': usual.kept_free_mib, 'keeps_tower_free': usual.keeps_tower_free,
+        'kept_free_mib': usual.kept_free_mib,
+        'prompt_chunk_tokens': usual.prompt_chunk_tokens, 'loader_free_mib': usual.loader_free_mib,
+        'keeps_tower_free': usual.keeps_tower_free,
         'last_layers': usual.last_layers} AS program_base
 FROM query_table(relation) AS asked
 LEFT JOIN program_name AS known ON known.program_name = lower(asked.program::VARCHAR)

@@ -322,12 +322,14 @@ CREATE OR REPLACE MACRO read_reason(model, scenario) AS CASE
     WHEN NOT list_contains(string_split(scenario.ways.dtype_ids, ' '), scenario.dtype_id)
         THEN scenario.engine_id || ' is answered for in ' || replace(scenario.ways.dtype_ids, ' ', ', ')
     WHEN NOT list_contains(string_split(scenario.ways.model_types, ' '), model.model_type)
-        OR NOT has_windows(model, scenario.engine_id) AND coalesce(list_bool_or(list_transform(model.mixers,
-            lambda layer: layer.window_tokens IS NOT NULL)), false)
+        OR NOT has_windows(model, scenario.engine_id) AND NOT scenario.ways.reads_windows
+            AND coalesce(list_bool_or(list_transform(model.mixers, lambda layer: layer.window_tokens IS NOT NULL)),
+                false)
         THEN 'what ' || scenario.engine_id || ' holds was read for models of type '
             || replace(scenario.ways.model_types, ' ', ', ')
-            || iif(scenario.window_use = 'listed', '', ' without sliding windows')
-    WHEN scenario.kv_element_bits <> 16 THEN scenario.engine_id || ' holds its KV cache in 16 bits'
+            || iif(scenario.window_use = 'listed' OR scenario.ways.reads_windows, '', ' without sliding windows')
+    WHEN scenario.kv_element_bits <> 16 AND scenario.kv_block_elements IS NULL
+        THEN scenario.engine_id || ' holds its KV cache in 16 bits'
     WHEN scenario.attention = 'masked' THEN 'attention := masked is a batch with padding, which ' || scenario.engine_id
         || ' has not'
 END;

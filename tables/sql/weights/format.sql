@@ -13,7 +13,7 @@ CREATE OR REPLACE TEMP TABLE element_format AS
 WITH kinds AS (SELECT DISTINCT operator, tensor_class, role FROM tensor)
 SELECT
     rule.dtype_id, kinds.operator, kinds.tensor_class, kinds.role, rule.element_bits, rule.row_bits,
-    rule.group_elements,
+    rule.column_bits, rule.pad_multiple, rule.group_elements,
     format_rank(rule.operator, rule.tensor_class, rule.role) AS rank
 FROM kinds
 JOIN weight_format AS rule

@@ -1,9 +1,18 @@
 -- Bytes of every tensor in every dtype.
 --
---   ceil(elements × element_bits ÷ 8) + rows × row_bits ÷ 8
+--   ceil(elements × element_bits ÷ 8) + rows × row_bits ÷ 8 + columns × column_bits ÷ 8
+--
+-- A format may fill the sides of a matrix up to a multiple (pad_multiple): elements, rows and columns are those then.
 --
 -- Units: bytes, whole model. Sources: weight_format.csv and gguf_type.csv, by way of format.sql and gguf.sql.
 -- Not covered: padding of the vocabulary.
+
+-- a side of a matrix as a format holds it, and how much more elements that makes
+CREATE OR REPLACE MACRO filled(features, format) AS
+    coalesce(ceil(features / format.pad_multiple) * format.pad_multiple, features);
+CREATE OR REPLACE MACRO filled_share(tensor, format) AS iif(format.pad_multiple IS NULL OR tensor.in_features IS NULL
+        OR tensor.in_features * tensor.out_features = 0, 1, filled(tensor.in_features, format)
+    * filled(tensor.out_features, format) / (tensor.in_features * tensor.out_features));
 
 CREATE OR REPLACE TEMP TABLE tensor_bytes AS
 WITH kind AS (
@@ -13,10 +22,11 @@ WITH kind AS (
 )
 SELECT tensor.*, usual.dtype_id,
     -- a matrix whose rows do not fill groups of one scale each is not packed
-    ceil(tensor.element_count * iif(coalesce(tensor.in_features % format.group_elements > 0, false), 16,
-        format.element_bits) / 8)::BIGINT
-        + (tensor.layer_count * tensor.per_layer_count
-            * iif(tensor.in_features IS NULL, 0, tensor.out_features) * format.row_bits / 8)::BIGINT AS bytes
+    ceil(tensor.element_count * filled_share(tensor, format)
+        * iif(coalesce(tensor.in_features % format.group_elements > 0, false), 16, format.element_bits) / 8)::BIGINT
+        + (tensor.layer_count * tensor.per_layer_count * iif(tensor.in_features IS NULL, 0,
+            filled(tensor.out_features, format) * format.row_bits
+                + filled(tensor.in_features, format) * coalesce(format.column_bits, 0)) / 8)::BIGINT AS bytes
 FROM tensor JOIN kind USING (model_id) JOIN element_format AS usual USING (operator, tensor_class, role)
 LEFT JOIN maker_format AS maker
     ON maker.dtype_id = usual.dtype_id AND maker.model_type = kind.model_type AND maker.has_experts = kind.has_experts
@@ -24,7 +34,8 @@ LEFT JOIN maker_format AS maker
     AND maker.dtype_id IS DISTINCT FROM kind.stored_format,
 LATERAL (SELECT
     coalesce(maker.element_bits, usual.element_bits) AS element_bits, coalesce(maker.row_bits, usual.row_bits)
-        AS row_bits, iif(maker.rank IS NULL, usual.group_elements, maker.group_elements) AS group_elements) AS format
+        AS row_bits, usual.column_bits, usual.pad_multiple,
+    iif(maker.rank IS NULL, usual.group_elements, maker.group_elements) AS group_elements) AS format
 UNION ALL
 SELECT tensor.* EXCLUDE (category, is_expert, is_kept, kv_group, experts), share.dtype_id,
     sum(gguf_packed_bytes(tensor.element_count // tensor.layer_count * share.layers, tensor.in_features, wide,
