@@ -25,6 +25,7 @@ from pipeline.book.facts import POLARS_TYPES, TABLES
 from pipeline.book.packs import Packs
 from pipeline.book.schema import PUBLISHED
 from pipeline.confirm.borrowing import Lenders, lent_on
+from pipeline.confirm.contexts import Known, contexts_of, with_context
 from pipeline.confirm.grade import Graded
 from pipeline.confirm.header import Census
 from pipeline.confirm.header_grade import grade_with_header
@@ -102,10 +103,10 @@ def anatomise(snapshot: Snapshot, progress: Progress = quiet, packs: Packs | Non
         else:
             own.append(one)
     own = lent_on(own)
-    kin = kin_of(own)
+    kin, contexts = kin_of(own), contexts_of(own)
     for record, found in own:
         try:
-            held = guarded(_rows_of, record, found, kin, snapshot)
+            held = guarded(_rows_of, record, found, kin, contexts, snapshot)
         except ContradictoryConfig as reason:
             _reject(rejected, record, str(reason))
             continue
@@ -126,9 +127,11 @@ def anatomise(snapshot: Snapshot, progress: Progress = quiet, packs: Packs | Non
     return {name: _frame(name, rows[name]) for name in names}
 
 
-def _rows_of(record: Record, found: Graded, kin: Kin, snapshot: Snapshot) -> dict[str, list[dict[str, Any]]]:
+def _rows_of(
+    record: Record, found: Graded, kin: Kin, contexts: Known, snapshot: Snapshot
+) -> dict[str, list[dict[str, Any]]]:
     """All that one model adds to the tables, held to their schema."""
-    graded = with_tie(record, found, kin)
+    graded = with_context(record, with_tie(record, found, kin), contexts)
     rows = {"model": [_model_row(record, graded, snapshot.popularity.get(record.model_id), snapshot)]}
     if graded.anatomy:
         rows |= {name: _part_rows(record.model_id, graded.anatomy, name, kind) for name, kind in _PARTS}
