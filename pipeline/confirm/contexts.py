@@ -1,7 +1,8 @@
 """How long a context a model takes, where its config is lent or rebuilt: no count tells it, and lists of models report one.
 
 A list fills in what it could not read (PLACEHOLDER), or reads it from the wrong part of a composed config. So what is reported is taken
-where a model of the same type that has its own config takes as much, and is left out elsewhere: an unknown context is told as one.
+where a model of the same type that has its own config takes as much, and is left out elsewhere: an unknown context is told as one. (A
+mixture of experts, or the language model alone, is of the type beside it: qwen3 and qwen3_moe, gemma3 and gemma3_text.)
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from pipeline.hub.record import Record
 PLACEHOLDER = 4096
 REPORTED = "Its context is that which a list of models reports"
 
-Known = Mapping[str | None, frozenset[int]]
+Known = Mapping[str, frozenset[int]]
 
 
 def contexts_of(graded: Iterable[tuple[Record, Graded]]) -> Known:
     """The contexts, in tokens, of models with their own config, by type."""
-    known: dict[str | None, set[int]] = defaultdict(set)
+    known: dict[str, set[int]] = defaultdict(set)
     for record, found in graded:
         if record.config_kind in OWN_CONFIG and found.anatomy and found.anatomy.max_context_tokens:
-            known[found.anatomy.model_type].add(found.anatomy.max_context_tokens)
+            known[_type(found)].add(found.anatomy.max_context_tokens)
     return {model_type: frozenset(tokens) for model_type, tokens in known.items()}
 
 
@@ -33,6 +34,10 @@ def with_context(record: Record, found: Graded, known: Known) -> Graded:
     anatomy, reported = found.anatomy, record.context_length_reported
     if anatomy is None or anatomy.max_context_tokens or record.config_kind in OWN_CONFIG:
         return found
-    if reported == PLACEHOLDER or reported not in known.get(anatomy.model_type, ()):
+    if reported == PLACEHOLDER or reported not in known.get(_type(found), ()):
         return found
     return replace(found, anatomy=replace(anatomy, max_context_tokens=reported), note=f"{found.note}. {REPORTED}")
+
+
+def _type(found: Graded) -> str:
+    return (found.anatomy.model_type or "").removesuffix("_moe").removesuffix("_text")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from pipeline.anatomy import read_config
@@ -44,6 +46,14 @@ def test_what_a_list_reports_is_taken_where_one_with_its_own_config_takes_as_muc
 )
 def test_what_nothing_bears_out_stays_unknown(pair):
     assert context(pair) is None and REPORTED not in with_context(*pair, KNOWN).note
+
+
+def test_a_mixture_of_experts_bears_out_the_dense_model_of_its_type():
+    record, found = model("verbatim", 262144)
+    moe = replace(found, anatomy=replace(found.anatomy, model_type="qwen3_moe"))
+    dense = replace(found, anatomy=replace(found.anatomy, model_type="qwen3", max_context_tokens=None))
+    lent = replace(record, config_kind="sibling", context_length_reported=262144)
+    assert with_context(lent, dense, contexts_of([(record, moe)])).anatomy.max_context_tokens == 262144
 
 
 def test_what_a_list_fills_in_by_itself_is_no_report():
