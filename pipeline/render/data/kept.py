@@ -96,11 +96,13 @@ class Kept:
         """What `make` gives for some models, as JSON has it: it is asked for one of each content, and for those alone that are not known.
         `own` is what it reads of a model beside its content."""
         keys = {name: self.key(what, name, own[name]) for name in models}
-        found = self.values(what, keys, lambda names: {name: _json(value) for name, value in make(names).items()})
-        told: dict[str, Any] = {}  # by key: models of one content share their values
-        for key in set(keys.values()):
-            told[key] = json.loads(found[key])
+        told = self.by_key(what, keys, make)
         return {name: told[key] for name, key in keys.items()}
+
+    def by_key(self, what: str, keys: Mapping[str, str], make: Make) -> dict[str, Any]:
+        """The same by key: models of one content share their values."""
+        found = self.values(what, keys, lambda names: {name: _json(value) for name, value in make(names).items()})
+        return {key: json.loads(found[key]) for key in set(keys.values())}
 
     def values(
         self, what: str, keys: Mapping[str, str], make: Callable[[list[str]], Mapping[str, bytes]]
