@@ -103,9 +103,7 @@ class Crew:
             yield number
         yield from self._written(shell, site_dir, sorted(kept.there - written), kept)  # damaged
 
-    def _written(
-        self, shell: Shell, site_dir: Path, places: Sequence[int], kept: KeptPages | None
-    ) -> Iterator[int]:
+    def _written(self, shell: Shell, site_dir: Path, places: Sequence[int], kept: KeptPages | None) -> Iterator[int]:
         for start in range(0, len(places), PORTION):
             part = places[start : start + PORTION]
             self.pages.ask([self.pages.book.models[number]["model_id"] for number in part])

@@ -151,7 +151,9 @@ def _has_models(connection: duckdb.DuckDBPyConnection, name: str) -> bool:
 def _rows(connection: duckdb.DuckDBPyConnection, name: str, models: list[str] | None = None) -> list[dict]:
     columns = ", ".join(COLUMNS.get(name, ("*",)))
     some = "" if models is None else f"WHERE {KEY} IN (SELECT unnest($1::VARCHAR[]))"
-    result = connection.execute(f"SELECT {columns} FROM {name} {some} ORDER BY ALL", *([] if models is None else [[models]]))
+    result = connection.execute(
+        f"SELECT {columns} FROM {name} {some} ORDER BY ALL", *([] if models is None else [[models]])
+    )
     names = [column[0] for column in result.description]
     return [
         {k: v for k, v in zip(names, row, strict=True) if v is not None and not hasattr(v, "isoformat")}
