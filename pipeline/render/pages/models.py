@@ -17,7 +17,7 @@ from pipeline.render import paths, words
 from pipeline.render.data import api, badges, openings, relatives, shapes, slices, works
 from pipeline.render.data.book import UNKNOWN_KIB, Book, Scenario
 from pipeline.render.data.calculator import Calculator, Own, has_shape
-from pipeline.render.data.kept import Answers, Kept
+from pipeline.render.data.kept import Answers, Kept, hashed
 from pipeline.render.data.relatives import Relatives, packed
 from pipeline.render.data.siblings import Siblings
 from pipeline.render.data.support import Support
@@ -134,7 +134,12 @@ class ModelPages:
             "packings",
         )
         held = [self.calculator.said.get(name), *(self.held[what].get(name) for what in told)]
-        return name, [self.site_url, list(self.book.reasons), api.plain(model), self.beside(number), held]
+        return name, [self.site_url, self.reasons, api.plain(model), self.beside(number), held]
+
+    @cached_property
+    def reasons(self) -> str:
+        """A hash of all reasons, whose places are their numbers."""
+        return hashed(list(self.book.reasons))
 
     def beside(self, number: int) -> dict[str, object]:
         """What of other models stands on a page."""
