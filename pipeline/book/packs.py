@@ -91,7 +91,7 @@ class Packs:
                 continue
             content = _content(pack, told, told["files"]) if told else None
             if content is None:
-                shutil.rmtree(pack, ignore_errors=True)
+                self._remove(pack)
                 continue
             wanted -= has
             self._use(pack)
@@ -106,7 +106,7 @@ class Packs:
         """A file of a pack as it was written; None where it is not, and then the pack is removed."""
         content = _content(pack, self._manifest(pack), [name])
         if content is None:
-            shutil.rmtree(pack, ignore_errors=True)
+            self._remove(pack)
             return None
         self._use(pack)
         return content[name]
@@ -134,6 +134,7 @@ class Packs:
                 pack = self.folder / hashlib.sha256(text.encode()).hexdigest()[:32]
                 if not pack.exists():
                     made.rename(pack)
+                self._told.pop(pack, None)
                 self._use(pack)
         except OSError:
             return False
@@ -164,10 +165,14 @@ class Packs:
         for pack in sorted(self._all(), key=lambda pack: (pack in self.used, _used_at(pack)), reverse=True):
             total += _size(pack)
             if total > self.most_bytes and pack not in self.used:
-                shutil.rmtree(pack, ignore_errors=True)
+                self._remove(pack)
         for making in self.folder.glob(f"{_MAKING}*"):
             if time.time() - _used_at(making) > _LEFT_SECONDS:  # begun, and never ended
                 shutil.rmtree(making, ignore_errors=True)
+
+    def _remove(self, pack: Path) -> None:
+        shutil.rmtree(pack, ignore_errors=True)
+        self._told.pop(pack, None)
 
     def _manifest(self, pack: Path) -> dict:
         if pack not in self._told:
