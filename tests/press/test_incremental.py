@@ -41,52 +41,87 @@ def test_what_is_kept_makes_the_same_tables_and_pages_over_random_edits(tmp_path
         snapshot = edited(snapshot, whole, chance)
 
 
-# a file of the checkout, what stands there and what then stands there, and how the names of files begin of which one must be another
+# a file of the checkout, what stands there, what then stands there, and whether tables are made of it
 EDITS = {
-    "a card": ("tables/facts/gpu.csv", ",16,15360,14930,", ",16,15360,12000,", ["tables/gpu.parquet", "site/gpus/t4/"]),
-    "a constant": (
-        "tables/facts/constant.csv",
-        "vllm_default_share,0.9,",
-        "vllm_default_share,0.8,",
-        ["tables/constant.parquet", "tables/almanac.duckdb"],
-    ),
+    "a card": ("tables/facts/gpu.csv", ",16,15360,14930,", ",16,15360,12000,", True),
+    "a constant": ("tables/facts/constant.csv", "vllm_default_share,0.9,", "vllm_default_share,0.8,", True),
     "a formula": (
         "tables/sql/overhead/overhead.sql",
         "ELSE constants.nccl_many_gpus_bytes",
         "ELSE constants.nccl_many_gpus_bytes + 1048576",
-        ["tables/footprint.parquet", "tables/compatibility.parquet", "site/models/", "site/data/slices/"],
+        True,
     ),
-    "a template": ("site/templates/model.html", '<p class="crumb">', '<p class="crumb other">', ["site/models/"]),
+    "a template": ("site/templates/model.html", '<p class="crumb">', '<p class="crumb other">', False),
 }
+# how the names of files begin of which one must be another
+OF_TABLES = (
+    "tables/gpu.parquet",
+    "tables/constant.parquet",
+    "tables/footprint.parquet",
+    "tables/almanac.duckdb",
+    "site/gpus/t4/",
+    "site/models/",
+)
+OF_PAGES = ("site/models/",)
+PRINTS = """
+from pipeline.book.packs import fingerprint
+from pipeline.press.kept_grades import made_of as of_models
+from pipeline.render.data.kept import made_of as of_pages
+print(fingerprint(), of_models(), of_pages())
+"""
 
 
-def built(checkout: Path, folder: Path, packs: Path | None) -> dict[str, str]:
-    command = [sys.executable, "-m", "tests.press.small_build", str(folder), "8", *([str(packs)] if packs else [])]
-    done = subprocess.run(command, cwd=checkout, capture_output=True, text=True)
+def checkout_in(folder: Path) -> Path:
+    """Another one, of which a test changes files."""
+    for name in ("pipeline", "tables", "site"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("mkdocs.yml", "requirements.lock", "tests/press/small_build.py"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+def edit(checkout: Path, what: str) -> None:
+    file, old, new, _is_of_tables = EDITS[what]
+    text = (checkout / file).read_text(encoding="utf-8")
+    assert old in text, what
+    (checkout / file).write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def said(checkout: Path, *command: str) -> str:
+    done = subprocess.run([sys.executable, *command], cwd=checkout, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+    return done.stdout.splitlines()[-1]
 
 
 @pytest.mark.full
-def test_a_changed_fact_formula_or_template_makes_anew_what_is_made_of_it(tmp_path):
-    """One after the other in one checkout, with what all builds before have kept."""
-    checkout = tmp_path / "checkout"
-    for name in ("pipeline", "tables", "site"):
-        shutil.copytree(ROOT / name, checkout / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("mkdocs.yml", "requirements.lock", "tests/press/small_build.py"):
-        (checkout / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, checkout / name)
-    before = built(checkout, tmp_path / "before", tmp_path / "packs")
-    for number, (what, (file, old, new, others)) in enumerate(EDITS.items()):
-        path = checkout / file
-        text = path.read_text(encoding="utf-8")
-        assert old in text, what
-        path.write_text(text.replace(old, new, 1), encoding="utf-8")
-        kept = built(checkout, tmp_path / f"kept-{number}", tmp_path / "packs")
-        assert kept == built(checkout, tmp_path / f"anew-{number}", None), what
+def test_a_changed_fact_formula_or_template_is_part_of_every_key_that_it_must_be(tmp_path):
+    checkout = checkout_in(tmp_path / "checkout")
+    before = said(checkout, "-c", PRINTS).split()
+    for what, (*_edit, is_of_tables) in EDITS.items():
+        edit(checkout, what)
+        found = said(checkout, "-c", PRINTS).split()
+        changed = [one != other for one, other in zip(before, found, strict=True)]
+        assert changed == ([True, True, True] if is_of_tables else [False, False, True]), what
+        before = found
+
+
+@pytest.mark.full
+def test_what_is_made_of_changed_facts_formulas_and_templates_is_made_anew(tmp_path):
+    """In one checkout one after the other, with what all builds before have kept."""
+    checkout, packs = checkout_in(tmp_path / "checkout"), str(tmp_path / "packs")
+
+    def built(name: str, *kept: str) -> dict[str, str]:
+        return json.loads(said(checkout, "-m", "tests.press.small_build", str(tmp_path / name), "4", *kept))
+
+    before = built("before", packs)
+    for of_tables, others in ((True, OF_TABLES), (False, OF_PAGES)):
+        for what, (*_edit, is_of_tables) in EDITS.items():
+            if is_of_tables == of_tables:
+                edit(checkout, what)
+        kept = built(f"kept-{of_tables}", packs)
+        assert kept == built(f"anew-{of_tables}")
         changed = {name for name, told in kept.items() if before.get(name) != told}
-        for begins in others:
-            assert any(name.startswith(begins) for name in changed), (what, begins)
-        if file.startswith("site"):
-            assert not any(name.startswith("tables") for name in changed), what
+        assert all(any(name.startswith(begins) for name in changed) for begins in others), changed
+        assert of_tables or not any(name.startswith("tables") for name in changed)
         before = kept

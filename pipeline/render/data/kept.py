@@ -82,6 +82,11 @@ class Kept:
         found = self.values(what, keys, lambda names: {name: _json(value) for name, value in make(names).items()})
         return {key: json.loads(found[key]) for key in set(keys.values())}
 
+    def lacking(self, keys: Iterable[str]) -> set[str]:
+        """Those that have to be worked out."""
+        wanted = set(keys)
+        return wanted - self.packs.places(wanted).keys() if self.packs else wanted
+
     def values(
         self, what: str, keys: Mapping[str, str], make: Callable[[list[str]], Mapping[str, bytes]]
     ) -> dict[str, bytes]:

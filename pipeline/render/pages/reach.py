@@ -61,6 +61,7 @@ class Read:
         self.own = {model["model_id"]: [model["max_context_tokens"], shared] for model in book.models}
         self.of_key: dict[str, dict[str, dict]] = {}  # models of one content share what is said of them
         self.of_model: dict[str, dict[str, dict]] = {}
+        self.is_worked_out = False
 
     def held(self) -> dict[str, Told]:
         """The same under their names."""
@@ -68,18 +69,28 @@ class Read:
 
     def ask(self, models: Iterable[str]) -> None:
         """Reads what is said of these, of all of them at once."""
-        keys = {
-            model: self.kept.key("reach", model, self.own[model])
-            for model in models
-            if model in self.own and model not in self.of_model
-        }
+        keys = self._new(models)
         new = {model: key for model, key in keys.items() if key not in self.of_key}
+        if new and not self.is_worked_out and self.kept.lacking(new.values()):
+            # nobody knows it yet: the same question is asked of all that will be asked about
+            self.is_worked_out = True
+            others = self._new(self.own)
+            lacking = self.kept.lacking(others.values())
+            new |= {model: key for model, key in others.items() if key in lacking}
         if new:
             make = lambda some: _read(self.book, some, *self.asked)  # noqa: E731
             for key, told in self.kept.by_key("reach", new, make).items():
                 self.of_key[key] = {name: _by_key(name, rows) for name, rows in told.items()}
         for model, key in keys.items():
             self.of_model[model] = self.of_key[key]
+
+    def _new(self, models: Iterable[str]) -> dict[str, str]:
+        """The keys of those that nobody asked about yet."""
+        return {
+            model: self.kept.key("reach", model, self.own[model])
+            for model in models
+            if model in self.own and model not in self.of_model
+        }
 
 
 class Told(MutableMapping[str, dict]):
