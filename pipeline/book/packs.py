@@ -27,6 +27,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline import ROOT
@@ -35,6 +36,7 @@ from pipeline.book.facts import TABLES
 
 FILE = "pack.json"
 _MAKING, _LEFT_SECONDS = ".making-", 24 * 3600
+_GROUP_BYTES = 250_000  # of values that are unpacked together
 MOST_BYTES = 500_000_000  # of all packs: those of one build of 3,400 models take a sixth
 # what formulas are made of, and what translates those of them that polars runs
 _MADE_OF = (
@@ -72,34 +74,39 @@ class Packs:
     def __init__(self, folder: Path, most_bytes: int = MOST_BYTES) -> None:
         self.folder, self.most_bytes = folder, most_bytes
         self.used: set[Path] = set()
+        self._told: dict[Path, dict] = {}  # a pack is named by what its manifest says: read once
 
     def taken(self, keys: Collection[str]) -> Iterator[tuple[list[str], dict[str, pa.Table]]]:
         """The rows that are known of these keys, a pack at a time: the keys that are to be taken from it, and its tables, which may hold
         others too. What is damaged is removed."""
+        for has, content in self._taken(keys):
+            yield has, {name.removesuffix(".parquet"): _table(found) for name, found in content.items()}
+
+    def _taken(self, keys: Collection[str]) -> Iterator[tuple[list[str], dict[str, bytes]]]:
         wanted = set(keys)
         for pack in self._all():
-            told = _manifest(pack)
+            told = self._manifest(pack)
             has = wanted.intersection(told.get("keys", ()))
             if told and not has:
                 continue
             content = _content(pack, told, told["files"]) if told else None
             if content is None:
-                shutil.rmtree(pack, ignore_errors=True)
+                self._remove(pack)
                 continue
             wanted -= has
             self._use(pack)
-            yield sorted(has), {name.removesuffix(".parquet"): _table(found) for name, found in content.items()}
+            yield sorted(has), content
 
     def places(self, keys: Collection[str]) -> dict[str, Path]:
         """The packs that say that they hold these keys, by key; nothing of them is read yet."""
         wanted = set(keys)
-        return {key: pack for pack in self._all() for key in wanted.intersection(_manifest(pack).get("keys", ()))}
+        return {key: pack for pack in self._all() for key in wanted.intersection(self._manifest(pack).get("keys", ()))}
 
     def content(self, pack: Path, name: str) -> bytes | None:
         """A file of a pack as it was written; None where it is not, and then the pack is removed."""
-        content = _content(pack, _manifest(pack), [name])
+        content = _content(pack, self._manifest(pack), [name])
         if content is None:
-            shutil.rmtree(pack, ignore_errors=True)
+            self._remove(pack)
             return None
         self._use(pack)
         return content[name]
@@ -127,6 +134,7 @@ class Packs:
                 pack = self.folder / hashlib.sha256(text.encode()).hexdigest()[:32]
                 if not pack.exists():
                     made.rename(pack)
+                self._told.pop(pack, None)
                 self._use(pack)
         except OSError:
             return False
@@ -135,11 +143,9 @@ class Packs:
     def values(self, keys: Collection[str], what: str) -> dict[str, bytes]:
         """What `keep` has of these keys, as it was given there."""
         found: dict[str, bytes] = {}
-        for has, tables in self.taken(keys):
-            held, wanted = tables[what], set(has)
-            for key, value in zip(held["key"].to_pylist(), held[what].to_pylist(), strict=True):
-                if key in wanted:
-                    found[key] = value
+        for has, content in self._taken(keys):
+            held = _rows_of(content[f"{what}.parquet"], has)
+            found |= zip(held["key"].to_pylist(), held[what].to_pylist(), strict=True)
         return found
 
     def keep(self, values: Mapping[str, bytes], what: str) -> bool:
@@ -148,7 +154,10 @@ class Packs:
         held = pa.table(
             {"key": pa.array(names, pa.string()), what: pa.array([values[name] for name in names], pa.large_binary())}
         )
-        return not names or self.put(names, {what: held})
+        if not names:
+            return True
+        pq.write_table(held, file := io.BytesIO(), compression="zstd", row_group_size=_few(held))
+        return self.put_files(names, {f"{what}.parquet": file.getvalue()})
 
     def tidy(self) -> None:
         """Removes the packs that were used least recently until the others are small enough. What this run used stays."""
@@ -156,10 +165,19 @@ class Packs:
         for pack in sorted(self._all(), key=lambda pack: (pack in self.used, _used_at(pack)), reverse=True):
             total += _size(pack)
             if total > self.most_bytes and pack not in self.used:
-                shutil.rmtree(pack, ignore_errors=True)
+                self._remove(pack)
         for making in self.folder.glob(f"{_MAKING}*"):
             if time.time() - _used_at(making) > _LEFT_SECONDS:  # begun, and never ended
                 shutil.rmtree(making, ignore_errors=True)
+
+    def _remove(self, pack: Path) -> None:
+        shutil.rmtree(pack, ignore_errors=True)
+        self._told.pop(pack, None)
+
+    def _manifest(self, pack: Path) -> dict:
+        if pack not in self._told:
+            self._told[pack] = _manifest(pack)
+        return self._told[pack]
 
     def _all(self) -> list[Path]:
         if not self.folder.is_dir():
@@ -208,3 +226,19 @@ def _content(pack: Path, told: Mapping[str, Any], names: Collection[str]) -> dic
 
 def _table(content: bytes) -> pa.Table:
     return pq.read_table(pa.BufferReader(content))
+
+
+def _few(held: pa.Table) -> int:
+    """Rows of a group: whoever asks for some values unpacks little else."""
+    return max(1, _GROUP_BYTES * held.num_rows // max(held.nbytes, 1))
+
+
+def _rows_of(content: bytes, keys: Collection[str]) -> pa.Table:
+    """The rows of these keys, of which no more than their groups are unpacked."""
+    file, wanted = pq.ParquetFile(pa.BufferReader(content)), pa.array(sorted(keys), pa.string())
+    found = []
+    for group in range(file.num_row_groups):
+        held = pc.is_in(file.read_row_group(group, ["key"])["key"], wanted)
+        if pc.any(held).as_py():
+            found.append(file.read_row_group(group).filter(held))
+    return pa.concat_tables(found) if found else file.schema_arrow.empty_table()

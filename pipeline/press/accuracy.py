@@ -16,7 +16,9 @@ from typing import Any
 import duckdb
 import polars as pl
 
+from pipeline.book.packs import Packs
 from pipeline.book.scenario import TYPES
+from pipeline.press.kept_footprints import answer
 
 Row = Mapping[str, Any]
 
@@ -226,8 +228,8 @@ def _precision(row: Row) -> str:
     return "amp" if row["phase_id"] == "qlora" else "pure" if row["dtype_id"] == "fp32" else "mixed"
 
 
-def fill_accuracy(connection: duckdb.DuckDBPyConnection) -> None:
-    """Fills `prediction` and `accuracy` of a database that holds facts, anatomy and formulas."""
+def fill_accuracy(connection: duckdb.DuckDBPyConnection, packs: Packs | None = None) -> None:
+    """Fills `prediction` and `accuracy` of a database that holds facts, anatomy and formulas. What `packs` know is not asked again."""
     measured = _rows(connection, "FROM measured ORDER BY measured_id")
     scenarios = read_scenarios(measured, _rows(connection, "FROM reading"))
     schema = {
@@ -251,7 +253,7 @@ def fill_accuracy(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute(
         f"CREATE OR REPLACE TEMP TABLE moment_asked AS SELECT DISTINCT {', '.join(columns)} FROM measured_moment"
     )
-    connection.execute("CREATE OR REPLACE TEMP TABLE moment_answer AS FROM footprints('moment_asked')")
+    answer(connection, "moment_asked", "moment_answer", packs)
     compared = " ".join(f"WHEN '{name}' THEN {expression}" for name, expression in COMPARED.items())
     # what nobody says, the model or the engine decides
     same = " AND ".join(f"(a.{name} IS NULL OR a.{name} = f.{name})" for name in columns if name not in _REQUIRED)

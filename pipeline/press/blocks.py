@@ -65,7 +65,11 @@ def write(contents: Contents, path: Path, cut: Cut, pattern: bytes, work_out: Wo
 
 def contents_of(connection: duckdb.DuckDBPyConnection, packs: Packs | None) -> Contents:
     """All models that have footprints, in their order."""
-    models = [model for (model,) in connection.execute("SELECT DISTINCT model_id FROM footprint ORDER BY 1").fetchall()]
+    # (asked of the view, every row would be put together first)
+    shared = connection.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = 'twin_footprint'").fetchall()
+    own = "SELECT DISTINCT model_id AS first_id, dtype_id FROM twin_footprint"
+    known = f"twin SEMI JOIN ({own}) USING (first_id, dtype_id)" if shared else "footprint"
+    models = [model for (model,) in connection.execute(f"SELECT DISTINCT model_id FROM {known} ORDER BY 1").fetchall()]
     content = dict(connection.execute(content_of(connection)).fetchall()) if packs else dict.fromkeys(models, "")
     return {model: content[model] for model in models}
 

@@ -6,7 +6,9 @@ the macros of tables/sql: the same text fills the tables here and answers whoeve
 
 from __future__ import annotations
 
+import hashlib
 import io
+import json
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,7 +20,7 @@ import pyarrow.parquet as pq
 
 from pipeline.base.failures import interruptible
 from pipeline.base.progress import Progress, quiet, step
-from pipeline.book.packs import Packs
+from pipeline.book.packs import Packs, fingerprint
 from pipeline.book.schema import PUBLISHED
 from pipeline.hub.snapshot import Snapshot
 from pipeline.press import blank, blocks, file, same_bytes
@@ -65,14 +67,14 @@ def build_tables(
             connection.execute("SET checkpoint_threshold = '1TB'")
             blank.fill(connection, frames)
         with step(progress, "accuracy"):
-            fill_accuracy(connection)
-            fill_outcomes(connection)
+            fill_accuracy(connection, packs)
+            fill_outcomes(connection, packs)
         share_footprints(connection, progress, packs)
         with step(progress, "plans"):
             fill_plans(connection, packs)
             _keep_rows(connection, "rule_error")
             _keep_rows(connection, "pipeline_compatibility")
-        arguments = arguments_of(connection)
+        arguments = _arguments(connection, packs)
         connection.execute("USE memory; DETACH workshop")
         with same_bytes.writing(workshop, folder / DATABASE, arguments, packs) as wait:
             connection.execute(f"ATTACH '{_quoted(workshop)}' AS workshop (READ_ONLY); USE workshop")
@@ -84,6 +86,18 @@ def build_tables(
     if packs:
         packs.tidy()
     return counts
+
+
+def _arguments(connection: duckdb.DuckDBPyConnection, packs: Packs | None) -> dict[str, str]:
+    """Those of all macros, whose texts are told apart once."""
+    if packs is None:
+        return arguments_of(connection)
+    key = hashlib.sha256(f"arguments {fingerprint()}".encode()).hexdigest()
+    known = packs.values([key], "arguments").get(key)
+    if known is None:
+        known = json.dumps(arguments_of(connection)).encode()
+        packs.keep({key: known}, "arguments")
+    return json.loads(known)
 
 
 def _keep_rows(connection: duckdb.DuckDBPyConnection, name: str) -> None:

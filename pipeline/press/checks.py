@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import duckdb
+
 from pipeline.base.progress import Progress, quiet
 from pipeline.base.readonly import reading
 from pipeline.book.facts import TABLES
 from pipeline.book.schema import ENUMS, PUBLISHED, Table
+from pipeline.press.lookup import of_twins
 
 FOLDER = TABLES / "checks"
 _SHOWN = 3
@@ -27,8 +30,8 @@ _MATERIALISED = [table for table in PUBLISHED.values() if table.name != "compati
 def run_checks(database: Path, progress: Progress = quiet) -> list[str]:
     """What is wrong with a built database: one line per failed check. Empty means that all passed."""
     failures = []
-    asked = list(all_checks())
     with reading(database) as connection:
+        asked = list(all_checks(_shares_footprints(connection)))
         for name, query in progress(asked, desc="checks", total=len(asked)):
             rows = connection.execute(f"FROM ({query}) LIMIT {_SHOWN}").fetchall()
             if rows:
@@ -36,38 +39,67 @@ def run_checks(database: Path, progress: Progress = quiet) -> list[str]:
     return failures
 
 
-def all_checks() -> Iterator[tuple[str, str]]:
-    """Name and query of every check."""
+def all_checks(are_shared: bool = False) -> Iterator[tuple[str, str]]:
+    """Name and query of every check. Where footprints are shared, those of a model that has its own are asked for all that share them."""
     for table in _MATERIALISED:
-        yield from _schema_checks(table)
+        if are_shared and table.name == "footprint":
+            yield from _SHARED
+            of_first = _schema_checks(table, _OF_FIRST)
+            yield from (check for check in of_first if check[0] != "footprint: model_id exists")
+        else:
+            yield from _schema_checks(table, table.name)
     for path in sorted(FOLDER.glob("*.sql")):
         yield path.stem, path.read_text(encoding="utf-8").strip().rstrip(";")
 
 
-def _schema_checks(table: Table) -> Iterator[tuple[str, str]]:
+# a row of `footprint` is one of `twin_footprint` under the name of another model: those of the first of each are all there are
+_OF_FIRST = "footprint_of_first"
+_SHARED = (
+    (
+        "footprint: who shares does so once",
+        "SELECT model_id, dtype_id, count(*) FROM twin GROUP BY ALL HAVING count(*) > 1",
+    ),
+    (
+        "footprint: who is shared has its own",
+        "SELECT DISTINCT twin.first_id, twin.dtype_id FROM twin ANTI JOIN twin AS own ON own.model_id = twin.first_id "
+        "AND own.first_id = twin.first_id AND own.dtype_id = twin.dtype_id",
+    ),
+    ("footprint: model_id exists", "SELECT DISTINCT model_id FROM twin ANTI JOIN model USING (model_id)"),
+)
+
+
+def _shares_footprints(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether the file has footprints as a view; then those of the first of each are one, too."""
+    if not connection.execute("SELECT 1 FROM duckdb_views() WHERE view_name = 'footprint' AND NOT internal").fetchall():
+        return False
+    connection.execute(f"CREATE TEMP VIEW {_OF_FIRST} AS {of_twins('footprint')} WHERE twin.model_id = twin.first_id")
+    return True
+
+
+def _schema_checks(table: Table, relation: str) -> Iterator[tuple[str, str]]:
     key = ", ".join(f'"{c}"' for c in table.key)
     # (a number for each key first: grouping millions of rows by a dozen words takes three times as long)
-    twice = f"SELECT hash({key}) FROM {table.name} GROUP BY ALL HAVING count(*) > 1"
+    twice = f"SELECT hash({key}) FROM {relation} GROUP BY ALL HAVING count(*) > 1"
     yield (
         f"{table.name}: key is unique",
-        f"SELECT {key}, count(*) FROM {table.name} WHERE hash({key}) IN ({twice}) GROUP BY ALL HAVING count(*) > 1",
+        f"SELECT {key}, count(*) FROM {relation} WHERE hash({key}) IN ({twice}) GROUP BY ALL HAVING count(*) > 1",
     )
     bounded = [c for c in table.columns if c.least is not None]
     if bounded:
         wrong = " OR ".join(f'"{c.name}" < {c.least}' for c in bounded)
-        yield f"{table.name}: numbers are in range", f"SELECT {key} FROM {table.name} WHERE {wrong}"
+        yield f"{table.name}: numbers are in range", f"SELECT {key} FROM {relation} WHERE {wrong}"
     for column in table.columns:
         if column.name in ENUMS and not (table.name in _OF_OTHERS and column.name in _REFERENCES):
             allowed = ", ".join(f"'{value}'" for value in ENUMS[column.name])
             yield (
                 f"{table.name}: {column.name} is one of its values",
-                f'SELECT {key}, "{column.name}" FROM {table.name} WHERE "{column.name}" NOT IN ({allowed})',
+                f'SELECT {key}, "{column.name}" FROM {relation} WHERE "{column.name}" NOT IN ({allowed})',
             )
         home = column.name.removesuffix("_id")
         others = _OF_OTHER_MODELS if column.name == "model_id" else _OF_OTHERS
         if column.name in _REFERENCES and home != table.name and table.name not in others:
             yield (
                 f"{table.name}: {column.name} exists",
-                f'SELECT DISTINCT "{column.name}" FROM {table.name} ANTI JOIN {home} USING ("{column.name}") '
+                f'SELECT DISTINCT "{column.name}" FROM {relation} ANTI JOIN {home} USING ("{column.name}") '
                 f'WHERE "{column.name}" IS NOT NULL',
             )

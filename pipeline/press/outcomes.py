@@ -13,16 +13,18 @@ from __future__ import annotations
 
 import duckdb
 
+from pipeline.book.packs import Packs
 from pipeline.book.scenario import TYPES
 from pipeline.book.schema import FACTS
+from pipeline.press.kept_footprints import answer
 
 # settings of a server that leave more for one request
 _CURES = "--gpu-memory-utilization|--max-num-seqs"
 _FAR = 1_048_576  # where nobody says how far a model reads
 
 
-def fill_outcomes(connection: duckdb.DuckDBPyConnection) -> None:
-    """Fills `outcome` of a database that holds facts, anatomy and formulas, and nothing else."""
+def fill_outcomes(connection: duckdb.DuckDBPyConnection, packs: Packs | None = None) -> None:
+    """Fills `outcome` of a database that holds facts, anatomy and formulas, and nothing else. What `packs` know is not asked again."""
     said = ", ".join(name for name in TYPES if name in FACTS["outcome"].column_names and name != "model_id")
     (places,) = connection.execute("SELECT 1 + count(*) FROM outcome_fact").fetchone()
     # Rows may be longer than their model was trained for: positions are stretched that far, and a little more, by which an answer is known again.
@@ -33,7 +35,7 @@ def fill_outcomes(connection: duckdb.DuckDBPyConnection) -> None:
             {places} * (greatest(context_tokens, coalesce(model.max_context_tokens, {_FAR})) // {places} + 1) + place AS max_context_tokens
         FROM outcome_fact JOIN outcome_place USING (outcome_id) LEFT JOIN model ON model.model_id = known_model(outcome_fact.model_id)
     """)
-    connection.execute("CREATE OR REPLACE TEMP TABLE outcome_answer AS FROM footprints('outcome_asked')")
+    answer(connection, "outcome_asked", "outcome_answer", packs)
     connection.execute("DELETE FROM outcome")
     connection.execute(_OUTCOMES.format(places=places))
     for name in ("outcome_place", "outcome_asked", "outcome_answer"):

@@ -92,7 +92,7 @@ class Crew:
         beside()
         return chain(
             self._taken(shell, site_dir, kept) if kept else (),
-            _ready(asked) if self.pool else self._written(shell, site_dir, left, kept),
+            _ready(asked) if self.pool else self._written(shell, site_dir, places, kept),
         )
 
     def _taken(self, shell: Shell, site_dir: Path, kept: KeptPages) -> Iterator[int]:
@@ -101,16 +101,18 @@ class Crew:
             write(self.pages, shell, site_dir, number, page)
             written.add(number)
             yield number
-        yield from self._written(shell, site_dir, _runs(sorted(kept.there - written)), kept)  # damaged
+        yield from self._written(shell, site_dir, sorted(kept.there - written), kept)  # damaged
 
-    def _written(self, shell: Shell, site_dir: Path, parts: Iterable[range], kept: KeptPages | None) -> Iterator[int]:
-        for part in parts:
+    def _written(self, shell: Shell, site_dir: Path, places: Sequence[int], kept: KeptPages | None) -> Iterator[int]:
+        for start in range(0, len(places), PORTION):
+            part = places[start : start + PORTION]
+            self.pages.ask([self.pages.book.models[number]["model_id"] for number in part])
             made = [page_of(self.pages, number) for number in part]
             for number, page in zip(part, made, strict=True):
                 write(self.pages, shell, site_dir, number, page)
                 yield number
             if kept and kept.packs:
-                keep(kept.packs, kept.keys[part.start : part.stop], made)
+                keep(kept.packs, [kept.keys[number] for number in part], made)
 
 
 def _runs(places: Sequence[int]) -> Iterator[range]:

@@ -7,7 +7,9 @@ are made of. A pack holds the pages of some models and, once each, the files bes
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,30 +46,34 @@ def write(pages: ModelPages, shell: Shell, site_dir: Path, number: int, page: Pa
     path = f"models/{pages.paths[name]}"
     picture = f"{pages.site_url}{page.picture}" if page.picture else None
     html = shell.stamp(words.shown(name), words.shown(page.description), page.body, f"{pages.site_url}{path}/", picture)
-    write_page(site_dir / path, html)
+    write_page(f"{site_dir}/{path}", html)
     for file, content in page.files.items():
-        write_once(site_dir / file, content)
+        write_once(f"{site_dir}/{file}", content)
 
 
-def write_page(folder: Path, html: str, files: dict[str, str] | None = None) -> None:
+# (paths as text: taking them apart took as long as writing)
+def write_page(folder: Path | str, html: str, files: dict[str, str] | None = None) -> None:
     """A page, and files beside it by name."""
-    folder.mkdir(parents=True, exist_ok=True)
     for name, content in {"index.html": html, **(files or {})}.items():
-        (folder / name).write_bytes(content.encode())
+        _put(f"{folder}/{name}", content.encode(), os.O_TRUNC)
 
 
-def write_once(file: Path, content: bytes) -> None:
+def write_once(file: Path | str, content: bytes) -> None:
     """A file of one model, or named by what it holds: whoever comes first writes it."""
+    with suppress(FileExistsError):
+        _put(str(file), content, os.O_EXCL)
+
+
+def _put(file: str, content: bytes, how: int) -> None:
     try:
-        new = file.open("xb")
-    except FileExistsError:
-        return
+        new = os.open(file, os.O_WRONLY | os.O_CREAT | how, 0o666)
     except FileNotFoundError:  # as the first of a folder finds it
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_once(file, content)
-        return
-    with new:
-        new.write(content)
+        os.makedirs(os.path.dirname(file), exist_ok=True)
+        new = os.open(file, os.O_WRONLY | os.O_CREAT | how, 0o666)
+    with open(new, "wb", buffering=0) as opened:
+        left = memoryview(content)
+        while left:  # a full disk writes a part
+            left = left[opened.write(left) :]
 
 
 class KeptPages:

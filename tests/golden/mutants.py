@@ -277,6 +277,8 @@ def main(arguments: list[str]) -> int:
     counts = [int(word) for word in given.said if word.isdigit()]
     asked_for = chosen([word for word in given.said if not word.isdigit()])
     of = len(asked_for)
+    if not asked_for:
+        parser.error("no place of any file of tables/sql whose path begins so")
     if counts:
         asked_for = drawn(asked_for, counts[0], random.Random(given.seed))
     figures, told = Figures({path for path, _line, _place in asked_for}), Counter()

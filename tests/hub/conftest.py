@@ -14,6 +14,7 @@ from pipeline.base.progress import quiet
 from pipeline.hub.crawl import Crawled, crawl
 from pipeline.hub.settings import Settings
 from pipeline.hub.snapshot import Snapshot, newest_snapshot
+from tests.fake_hub.day import stand_still
 from tests.fake_hub.models import config, plain
 from tests.fake_hub.patience import QUICK
 from tests.fake_hub.server import FakeHub
@@ -99,5 +100,6 @@ class Case:
 def case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Case]:
     for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"):
         monkeypatch.delenv(name, raising=False)
+    stand_still(monkeypatch)
     with FakeHub([], {}).serving() as hub:
         yield Case(tmp_path, hub)

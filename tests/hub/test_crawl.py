@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 
 import pytest
 
 from pipeline.hub.traffic import Unavailable
+from tests.fake_hub.day import TODAY
 from tests.fake_hub.models import LLAMA, LLAMA_COUNT, config, gguf, plain, row, safetensors, sha_of
-
-
-def today() -> str:
-    """When it is asked: a run may last over midnight."""
-    return datetime.date.today().isoformat()
 
 
 @pytest.mark.full
@@ -24,7 +19,7 @@ def test_a_first_crawl_costs_a_page_of_the_list_per_hundred_and_one_request_a_mo
     # three pages by downloads, three by trend
     assert done.requests == {"api": 6, "file": 250}
     snapshot = case.snapshot()
-    assert (snapshot.origin, snapshot.date.isoformat(), len(snapshot.records)) == ("crawl", today(), 250)
+    assert (snapshot.origin, snapshot.date.isoformat(), len(snapshot.records)) == ("crawl", TODAY, 250)
     record = next(r for r in snapshot.records if r.model_id == "org3/model-3")
     assert record.config == {key: LLAMA[key] for key in sorted(LLAMA)}
     assert (record.config_kind, record.config_source) == ("verbatim", "huggingface-hub:config.json")
@@ -32,7 +27,7 @@ def test_a_first_crawl_costs_a_page_of_the_list_per_hundred_and_one_request_a_mo
     assert (record.stored_parameter_count, record.parameters_kind) == (LLAMA_COUNT, "exact_safetensors")
     assert record.parameters_by_dtype == {"BF16": LLAMA_COUNT}
     assert (record.license, record.is_gated, record.source_ids) == ("apache-2.0", False, ("huggingface-hub",))
-    assert snapshot.popularity["org3/model-3"].facts_as_of == today()
+    assert snapshot.popularity["org3/model-3"].facts_as_of == TODAY
 
 
 def test_a_crawl_of_an_unchanged_hub_costs_the_list_alone_and_changes_not_one_byte(case):
@@ -93,7 +88,7 @@ def test_what_the_hub_does_not_give_keeps_its_source(case):
         **totals,
     }
     elsewhere = {**known, "model_id": "elsewhere/known"}
-    case.bundle(known, elsewhere, popularity=f"elsewhere/known,5,6,{today()}\n")
+    case.bundle(known, elsewhere, popularity=f"elsewhere/known,5,6,{TODAY}\n")
     case.hub.models.append(plain("org/gated", gated="manual", tags=[]))
     case.hub.refused["org/gated"] = (401, "GatedRepo")
     case.crawl()
@@ -136,17 +131,17 @@ def test_a_removed_model_is_kept_with_the_date_and_not_asked_for_again(case, sta
         .read_text()
         .replace(f"org/goes,{plain('org/goes')['downloads']},", "org/goes,1,")
     )
-    (case.folder / "crawl" / "popularity.csv").write_text(old.replace(today(), "2020-01-01"))
+    (case.folder / "crawl" / "popularity.csv").write_text(old.replace(TODAY, "2020-01-01"))
     del case.hub.models[1]
     case.hub.refused["org/goes"] = (status, code)
     done = case.crawl()
     assert done.removed == 1
-    assert case.records()["org/goes"] == {**kept, "removed_at": today()}
+    assert case.records()["org/goes"] == {**kept, "removed_at": TODAY}
     assert case.snapshot().rejected == ()
     case.requests()
     case.crawl()
     assert case.requests("goes") == 0
-    assert case.records()["org/goes"]["removed_at"] == today()
+    assert case.records()["org/goes"]["removed_at"] == TODAY
     # and back again
     case.hub.refused.clear()
     case.add("org/goes")
@@ -161,7 +156,7 @@ def test_a_model_that_vanishes_between_list_and_config_is_removed_or_rejected(ca
     case.hub.models = [plain("org/known", version=2), plain("org/new")]
     case.hub.refused = dict.fromkeys(("org/known", "org/new"), (404, "RepoNotFound"))
     case.crawl()
-    assert case.records()["org/known"]["removed_at"] == today()
+    assert case.records()["org/known"]["removed_at"] == TODAY
     assert "org/new" not in case.records()
     assert "status 404 (RepoNotFound)" in case.reasons()["org/new"]
 
@@ -192,7 +187,7 @@ def test_include_exclude_and_base_models(case):
 
 def test_what_matters_is_asked_for_until_a_crawl_has_read_it_though_others_know_of_it(case):
     rows = [{"model_id": f"old/{name}", "sources": ["s"]} for name in ("listed", "other")]
-    case.bundle(*rows, popularity=f"old/listed,1,1,{today()}\nold/other,1,1,{today()}\n")
+    case.bundle(*rows, popularity=f"old/listed,1,1,{TODAY}\nold/other,1,1,{TODAY}\n")
     case.list(
         "include",
         "model_id,kind,reason,named_in",
@@ -211,11 +206,11 @@ def test_what_matters_is_asked_for_until_a_crawl_has_read_it_though_others_know_
 
 def test_known_models_that_no_list_has_are_asked_for_when_they_were_not_seen_for_long(case):
     rows = [{"model_id": f"old/{name}", "sources": ["s"]} for name in "abc"]
-    case.bundle(*rows, popularity=f"old/a,1,1,{today()}\nold/b,1,1,2020-01-05\nold/c,1,1,2019-01\n")
+    case.bundle(*rows, popularity=f"old/a,1,1,{TODAY}\nold/b,1,1,2020-01-05\nold/c,1,1,2019-01\n")
     case.add("org/x")
     case.add("old/a", "old/b", "old/c", pipeline_tag="translation")
     case.crawl(recheck_count=1)
-    assert (case.requests("models/old/c"), case.snapshot().popularity["old/c"].facts_as_of) == (1, today())
+    assert (case.requests("models/old/c"), case.snapshot().popularity["old/c"].facts_as_of) == (1, TODAY)
     case.crawl()
     assert {r for r in case.records() if "revision" in case.records()[r]} == {"old/b", "old/c", "org/x"}
 

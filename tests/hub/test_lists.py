@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 import time
 
@@ -13,10 +12,10 @@ from pipeline.hub.client import LEAST_PAGE_ROWS
 from pipeline.hub.select import queries
 from pipeline.hub.traffic import Unavailable
 from pipeline.hub.transport import Patience
+from tests.fake_hub.day import TODAY
 from tests.fake_hub.models import config, plain
 from tests.fake_hub.patience import HASTY, QUICK
 
-TODAY = datetime.date.today().isoformat()
 LARGEST_PAGE = 64 * 2**20  # bytes: a thousand models with all names of their files
 TAGS = [f"tag-{i:02}" for i in range(24)]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import os
 import socket
 import subprocess
@@ -15,6 +14,7 @@ from pipeline import __main__ as command
 from pipeline.cli import console
 from pipeline.hub import reach
 from pipeline.hub.snapshot import FOLDER
+from tests.fake_hub.day import TODAY
 
 
 @pytest.fixture
@@ -180,8 +180,7 @@ def test_the_crawl_command_without_a_hub_says_so(nobody, tmp_path):
 
 
 def test_a_crawl_of_the_day_goes_before_the_bundled_snapshot(case):
-    today = datetime.date.today().isoformat()
-    case.bundle({"model_id": "org/z", "sources": ["s"]}, date=today)
+    case.bundle({"model_id": "org/z", "sources": ["s"]}, date=TODAY)
     case.add("org/a")
     case.crawl()
     assert (case.snapshot().origin, len(case.snapshot().records)) == ("crawl", 2)

@@ -5,8 +5,6 @@ The stand-in is held to the library that speaks to the real one (huggingface_hub
 
 from __future__ import annotations
 
-import datetime
-
 import pytest
 from huggingface_hub import HfApi
 from huggingface_hub.errors import HfHubHTTPError
@@ -15,10 +13,9 @@ from pipeline.cli import console
 from pipeline.hub.client import Refused
 from pipeline.hub.listing import EXPAND, EXPAND_ONE
 from pipeline.hub.traffic import Unavailable
+from tests.fake_hub.day import TODAY
 from tests.fake_hub.models import config, plain
 from tests.fake_hub.words import LISTED, ONE, UNKNOWN_TOKEN
-
-TODAY = datetime.date.today().isoformat()
 
 
 def asked_for(case, pattern="api/models"):

@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from pipeline.press.checks import all_checks, run_checks
-from pipeline.press.lookup import fill_footprints
+from pipeline.press.lookup import fill_footprints, of_twins
 
 MODELS = ["Qwen/Qwen3-0.6B"]
 
@@ -76,3 +76,33 @@ def test_a_crawl_that_lacks_a_model_of_others_is_published(database, table):
         )
         assert rows.fetchall()[0][0]
     assert run_checks(database) == []
+
+
+@pytest.mark.parametrize(
+    ("damage", "named"),
+    [
+        ("SELECT 1", None),
+        ("INSERT INTO twin FROM twin LIMIT 1", "footprint: who shares does so once"),
+        ("UPDATE twin SET first_id = 'no/model' WHERE dtype_id = 'nf4'", "footprint: who is shared has its own"),
+        (
+            "INSERT INTO twin SELECT 'no/model' AS model_id, * EXCLUDE (model_id) FROM twin",
+            "footprint: model_id exists",
+        ),
+        ("INSERT INTO twin_footprint FROM twin_footprint LIMIT 1", "footprint: key is unique"),
+        ("UPDATE twin_footprint SET phase_id = 'sleep' WHERE dtype_id = 'nf4'", "footprint: phase_id exists"),
+        ("UPDATE twin_footprint SET weights_bytes = -1 WHERE dtype_id = 'nf4'", "footprint: numbers are in range"),
+    ],
+)
+def test_what_is_wrong_with_footprints_that_models_share_is_found_in_those_of_the_first(database, damage, named):
+    with duckdb.connect(str(database)) as connection:
+        connection.execute(
+            f"""
+            CREATE TABLE twin AS SELECT DISTINCT model_id, dtype_id, model_id AS first_id FROM footprint;
+            CREATE TABLE twin_footprint AS SELECT * EXCLUDE (total_bytes) FROM footprint;
+            DROP TABLE footprint;
+            CREATE VIEW footprint AS {of_twins("footprint")};
+            {damage}
+            """
+        )
+    failures = run_checks(database)
+    assert [failure.partition(": ")[0] for failure in failures] == [] if named is None else named in str(failures)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pipeline.book import packs
@@ -226,3 +227,25 @@ def test_a_clock_that_jumps_costs_time_and_no_rows(tmp_path, monkeypatch):
     monkeypatch.setattr(packs.time, "time", lambda: 0.0)
     Packs(tmp_path).tidy()
     assert Packs(tmp_path).put(["b"], ROWS) and taken(tmp_path, ["b"]) == {"b": [2, 3]}
+
+
+def test_of_many_values_those_that_are_asked_for_come_and_no_other(tmp_path, monkeypatch):
+    """They lie in groups, of which the others are not unpacked."""
+    values = {f"{number:03}": bytes([number]) * 1_000 for number in range(200)}
+    monkeypatch.setattr(packs, "_GROUP_BYTES", 10_000)
+    assert Packs(tmp_path).keep(values, "page") and Packs(tmp_path).keep({}, "page")
+    file = pq.ParquetFile(only_pack(tmp_path) / "page.parquet")
+    assert 15 < file.num_row_groups < 30
+    for asked in (["000", "007", "199"], ["100"], list(values), ["none"]):
+        assert Packs(tmp_path).values(asked, "page") == {key: values[key] for key in asked if key in values}
+
+
+@pytest.mark.parametrize("name", [packs.FILE, "page.parquet"])
+def test_what_was_found_damaged_and_is_kept_again_is_used(tmp_path, name):
+    """By those who read its manifest before."""
+    kept = Packs(tmp_path)
+    kept.keep({"a": b"said"}, "page")
+    flip(only_pack(tmp_path) / name)
+    assert kept.values(["a"], "page") == {}
+    kept.keep({"a": b"said"}, "page")
+    assert kept.values(["a"], "page") == {"a": b"said"}

@@ -8,7 +8,8 @@ import duckdb
 import pytest
 
 from pipeline.book.packs import Packs
-from pipeline.render.data.kept import Answers, Kept, read_by
+from pipeline.book.reads import read_by
+from pipeline.render.data.kept import Answers, Kept
 
 TABLES = """
 CREATE TABLE model (model_id VARCHAR, downloads_30d INTEGER, width INTEGER);

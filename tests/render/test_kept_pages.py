@@ -11,9 +11,11 @@ from pipeline.book.packs import FILE, Packs
 from pipeline.render import crew, kept_pages
 from pipeline.render import paths as room
 from pipeline.render.data import kept
+from pipeline.render.data.calculator import has_shape
 from pipeline.render.data.tables import read
 from pipeline.render.kept_pages import KeptPages, page_of
 from pipeline.render.pages.models import ModelPages
+from pipeline.render.pages.reach import HELD
 from pipeline.render.shell import Shell
 from tests.render.tiny_tables import SITE, built
 
@@ -143,3 +145,16 @@ def test_processes_write_pages_where_many_are_left_and_not_for_a_few(tmp_path, m
         found = list(crew.Crew(pages, 2).write(SHELL, tmp_path / name, lambda: None, known))
         assert sorted(found) == list(range(len(pages.book.models)))
         assert hired == [2], "nothing is kept when the first begins"
+
+
+def test_what_is_read_of_a_model_alone_is_what_is_read_of_it_among_all(pages):
+    names = [model["model_id"] for model in pages.book.models]
+    among, alone = ModelPages(read(built()), SITE), ModelPages(read(built()), SITE)
+    among.ask(names)
+    rows = alone.held["formulas"]
+    for name in names:
+        for what in (*HELD, "formulas"):
+            assert alone.held[what].get(name) == among.held[what].get(name), (name, what)
+        assert (name in rows.shaped) == has_shape(rows.get(name))
+    assert dict(among.held["points"]) == {n: told for n in names if (told := alone.held["points"].get(n)) is not None}
+    assert "nobody/none" not in alone.held["points"] and rows.get("nobody/none") is None

@@ -143,11 +143,11 @@ class Book:
         kept = (self.scenarios, self.counts, self.counts_of, array("f"), self.reasons)
         return Book(self.folder, small, *kept)
 
-    def scenario_array(self, scenario: int) -> array:
-        """One scenario for every model, by its place."""
+    def scenario_array(self, scenario: int, models: Sequence[int] | None = None) -> array:
+        """One scenario by its place, for every model or for some."""
         step, width, held = self.row_bytes, self.array.itemsize * self.width, self._bytes
         begin = scenario * width
-        starts = (begin + self.row(model) * step for model in range(len(self.models)))
+        starts = (begin + self.row(model) * step for model in models or range(len(self.models)))
         return array("f", b"".join([held[at : at + width] for at in starts]))
 
     @cached_property

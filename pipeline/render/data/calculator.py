@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, MutableMapping
 from functools import cached_property
 from pathlib import Path
 
@@ -13,7 +13,9 @@ import duckdb
 from pipeline.base.readonly import reading
 from pipeline.book import beside
 from pipeline.book.components import COMPONENTS
+from pipeline.book.content import SHAPE, WEIGHT
 from pipeline.render.data.book import Book
+from pipeline.render.data.kept import Kept, hashed, rows_in
 from pipeline.render.data.made import size_of
 from pipeline.render.data.mirror import ENTRY, Mirror
 
@@ -130,12 +132,11 @@ def model_tables(
 ) -> dict[str, dict[str, list[dict]]]:
     """Rows by model and table, nulls left out."""
     found: dict[str, dict[str, list[dict]]] = defaultdict(dict)
-    wanted = None if models is None else set(models)
+    wanted = None if models is None else list(models)
     of_models = [name for name in sorted(names) if _has_models(connection, name)]
     for name in of_models:
-        for row in _rows(connection, name):
-            if wanted is None or row[KEY] in wanted:
-                found[row[KEY]].setdefault(name, []).append(row)
+        for row in _rows(connection, name, wanted):
+            found[row[KEY]].setdefault(name, []).append(row)
     for tables in found.values():
         for name in of_models:
             tables.setdefault(name, [])
@@ -147,9 +148,12 @@ def _has_models(connection: duckdb.DuckDBPyConnection, name: str) -> bool:
     return bool(connection.execute(query, [name, KEY]).fetchall())
 
 
-def _rows(connection: duckdb.DuckDBPyConnection, name: str) -> list[dict]:
+def _rows(connection: duckdb.DuckDBPyConnection, name: str, models: list[str] | None = None) -> list[dict]:
     columns = ", ".join(COLUMNS.get(name, ("*",)))
-    result = connection.execute(f"SELECT {columns} FROM {name} ORDER BY ALL")
+    some = "" if models is None else f"WHERE {KEY} IN (SELECT unnest($1::VARCHAR[]))"
+    result = connection.execute(
+        f"SELECT {columns} FROM {name} {some} ORDER BY ALL", *([] if models is None else [[models]])
+    )
     names = [column[0] for column in result.description]
     return [
         {k: v for k, v in zip(names, row, strict=True) if v is not None and not hasattr(v, "isoformat")}
@@ -198,16 +202,15 @@ class Calculator:
     """The formulas of a published database for the browser; without formulas in it, nothing.
     Raises Untranslatable for a word of theirs that the translation does not know: no site is published without its calculator."""
 
-    def __init__(self, folder: Path) -> None:
-        self.database = folder / "almanac.duckdb"
+    def __init__(self, folder: Path, kept: Kept) -> None:
+        self.database, self.kept = folder / "almanac.duckdb", kept
         self.module, self.shared, self.tables, self.pipelines = "", {}, set(), {}
         with reading(self.database) as connection:
-            mirror = Mirror(connection)
+            self.module, asked = self._translated(connection)
             # where there are none the page says so; a word that cannot be translated fails the build
-            if ENTRY in mirror.macros:
-                self.module = mirror.module(SCALARS)
+            if self.module:
                 # what engines allow is asked of it beside the footprint
-                self.tables = mirror.tables | {"constants", LAYERS, *_there(connection, ASKED_BESIDE)}
+                self.tables = set(asked) | {"constants", LAYERS, *_there(connection, ASKED_BESIDE)}
                 for row in _rows(connection, PARTS):
                     self.pipelines.setdefault(row.pop(KEY), []).append(row)
                 for row in _rows(connection, TRAINED):
@@ -217,11 +220,33 @@ class Calculator:
                     shared_tables(connection, self.tables) | _arguments(connection) | _without_cache(connection)
                 )
 
+    def _translated(self, connection: duckdb.DuckDBPyConnection) -> tuple[str, list[str]]:
+        """The module, empty where there are no formulas, and the tables that it reads: of the same texts and columns it is the same."""
+
+        def make(names: list[str]) -> dict[str, bytes]:
+            mirror = Mirror(connection)
+            module = mirror.module(SCALARS) if ENTRY in mirror.macros else ""
+            return dict.fromkeys(names, json.dumps([module, sorted(mirror.tables)]).encode())
+
+        made_of = [connection.execute(query).fetchall() for query in _TRANSLATED_OF]
+        key = hashed("formulas", self.kept.shared, made_of)
+        module, tables = json.loads(self.kept.values("formulas", {"": key}, make)[key])
+        return module, tables
+
     @cached_property
-    def own(self) -> dict[str, dict[str, list[dict]]]:
-        """The rows of every model by table, read when the first is asked for."""
+    def own(self) -> Own:
+        """The rows of every model by table, read when they are asked for."""
+        return Own(self.database, self.tables)
+
+    @cached_property
+    def said(self) -> dict[str, str]:
+        """By model a hash of its rows; of one that has a content (pipeline/book/content.py) but for those that this is made of."""
         with reading(self.database) as connection:
-            return model_tables(connection, self.tables)
+            tables = {name for name in self.tables if _has_models(connection, name)}
+            models = [model for (model,) in connection.execute("SELECT model_id FROM model").fetchall()]
+            others = [model for model in models if model not in self.kept.contents]
+            of_others = rows_in(connection, sorted(tables), others) if tables and others else {}
+            return (rows_in(connection, sorted(tables - {SHAPE, WEIGHT}), models) if tables else {}) | of_others
 
     def files(self, book: Book) -> dict[str, str]:
         """What all scenarios share, by name: the tables, what a field holds where nothing is chosen, and how reasons are worded."""
@@ -236,6 +261,57 @@ class Calculator:
         if not self.module:
             return {}
         return {"formulas.js": self.module, "calculator.json": _json(shared), "pipelines.json": _json(self.pipelines)}
+
+
+# all that a translation is made of, beside the code that translates
+_TRANSLATED_OF = (
+    "SELECT function_name, function_type, parameters, macro_definition FROM duckdb_functions() WHERE NOT internal "
+    "AND function_type IN ('macro', 'table_macro') ORDER BY ALL",
+    "SELECT view_name, sql FROM duckdb_views() WHERE NOT internal ORDER BY ALL",
+    "SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE NOT internal ORDER BY ALL",
+)
+
+
+class Own(MutableMapping[str, dict[str, list[dict]]]):
+    """By model its rows by table; of models that nobody asks about nothing is read. Whoever means several says so first."""
+
+    def __init__(self, database: Path, tables: Collection[str]) -> None:
+        self.database, self.tables = database, tables
+        self.rows: dict[str, dict[str, list[dict]]] = {}
+        self.asked: set[str] = set()
+
+    def ask(self, models: Iterable[str]) -> None:
+        if new := [model for model in models if model not in self.asked]:
+            with reading(self.database) as connection:
+                self.rows |= model_tables(connection, self.tables, new)
+            self.asked.update(new)
+
+    @cached_property
+    def shaped(self) -> set[str]:
+        """The models whose shape is known: `has_shape`, without their rows."""
+        with reading(self.database) as connection:
+            names = [name for name in sorted(self.tables) if name not in OF_ALL and _has_models(connection, name)]
+            query = " UNION ".join(f"SELECT {KEY} FROM {name}" for name in names)
+            return {model for (model,) in connection.execute(query).fetchall()} if names else set()
+
+    def __getitem__(self, model: str) -> dict[str, list[dict]]:
+        self.ask([model])
+        return self.rows[model]
+
+    def __setitem__(self, model: str, rows: dict[str, list[dict]]) -> None:
+        self.rows[model] = rows
+        self.asked.add(model)
+
+    def __delitem__(self, model: str) -> None:
+        raise TypeError("what was read stays")
+
+    def __iter__(self) -> Iterator[str]:
+        with reading(self.database) as connection:
+            self.ask([model for (model,) in connection.execute("SELECT model_id FROM model").fetchall()])
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return sum(1 for _model in self)
 
 
 def has_shape(tables: dict[str, list[dict]] | None) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
@@ -21,16 +20,10 @@ from pipeline import ROOT
 from pipeline.base.readonly import reading
 from pipeline.book.content import SHAPE, WEEKLY, WEIGHT, content_of, rows_as_text
 from pipeline.book.packs import Packs, fingerprint
+from pipeline.book.reads import read_by
 
 # what makes a site, beside what makes tables
 _MADE_OF = (ROOT / "pipeline" / "render", ROOT / "pipeline" / "base", ROOT / "site", ROOT / "mkdocs.yml")
-# what holds rows of footprints
-_DERIVED = frozenset(["twin", "twin_footprint", "twin_ladder", "twin_layer", "twin_split"])
-_TEXTS = """
-SELECT function_name, macro_definition FROM duckdb_functions() WHERE NOT internal AND function_type IN ('macro', 'table_macro')
-UNION ALL SELECT view_name, sql FROM duckdb_views() WHERE NOT internal
-"""
-_WORD = re.compile(r"\w+")
 _LIBRARIES = ("polars", "duckdb", "jinja2", "markupsafe")
 
 Make = Callable[[list[str]], Mapping[str, Any]]
@@ -42,21 +35,6 @@ def contents(database: Path) -> dict[str, str]:
         return {}
     with reading(database) as connection:
         return dict(connection.execute(content_of(connection)).fetchall()) if _has_shapes(connection) else {}
-
-
-def read_by(connection: duckdb.DuckDBPyConnection, macros: Iterable[str]) -> list[str]:
-    """The tables with rows of models that some macros read, themselves or by others that they name. A word that is only called like one is one too
-    many, which costs a key nothing; what is derived of shapes and weights (footprints) is said by these."""
-    query = "SELECT table_name FROM duckdb_columns() WHERE column_name = 'model_id' AND NOT internal"
-    tables = {name for (name,) in connection.execute(query).fetchall()} - _DERIVED
-    texts = dict(connection.execute(_TEXTS).fetchall())
-    known, waiting = set(), list(macros)
-    while waiting:
-        name = waiting.pop()
-        if name not in known:
-            known.add(name)
-            waiting += set(_WORD.findall(texts.get(name, ""))) & (texts.keys() | tables)
-    return sorted((known & tables - texts.keys()) | {SHAPE, WEIGHT} & tables)
 
 
 def rows_in(connection: duckdb.DuckDBPyConnection, tables: Iterable[str], models: Sequence[str]) -> dict[str, str]:
@@ -96,11 +74,18 @@ class Kept:
         """What `make` gives for some models, as JSON has it: it is asked for one of each content, and for those alone that are not known.
         `own` is what it reads of a model beside its content."""
         keys = {name: self.key(what, name, own[name]) for name in models}
-        found = self.values(what, keys, lambda names: {name: _json(value) for name, value in make(names).items()})
-        told: dict[str, Any] = {}  # by key: models of one content share their values
-        for key in set(keys.values()):
-            told[key] = json.loads(found[key])
+        told = self.by_key(what, keys, make)
         return {name: told[key] for name, key in keys.items()}
+
+    def by_key(self, what: str, keys: Mapping[str, str], make: Make) -> dict[str, Any]:
+        """The same by key: models of one content share their values."""
+        found = self.values(what, keys, lambda names: {name: _json(value) for name, value in make(names).items()})
+        return {key: json.loads(found[key]) for key in set(keys.values())}
+
+    def lacking(self, keys: Iterable[str]) -> set[str]:
+        """Those that have to be worked out."""
+        wanted = set(keys)
+        return wanted - self.packs.places(wanted).keys() if self.packs else wanted
 
     def values(
         self, what: str, keys: Mapping[str, str], make: Callable[[list[str]], Mapping[str, bytes]]

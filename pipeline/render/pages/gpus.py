@@ -96,6 +96,7 @@ class GpuPages:
         places = {capacity: place for place, capacity in enumerate(reach.capacities(self.book))}
         cards = {g["gpu_id"]: places[g["capacity_bytes"]] for g in self.book.gpus}
         names = [self.book.models[i]["model_id"] for i in self.listed]
+        self.pages.ask(names)
         known = {name: told[name][key] for name in names if key in told.get(name, {})}
         return {name: {gpu: longest[place] for gpu, place in cards.items()} for name, longest in known.items()}
 

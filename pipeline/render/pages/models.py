@@ -16,8 +16,8 @@ from pipeline.book.packs import Packs
 from pipeline.render import paths, words
 from pipeline.render.data import api, badges, openings, relatives, shapes, slices, works
 from pipeline.render.data.book import UNKNOWN_KIB, Book, Scenario
-from pipeline.render.data.calculator import Calculator, has_shape
-from pipeline.render.data.kept import Answers, Kept
+from pipeline.render.data.calculator import Calculator, Own, has_shape
+from pipeline.render.data.kept import Answers, Kept, hashed
 from pipeline.render.data.relatives import Relatives, packed
 from pipeline.render.data.siblings import Siblings
 from pipeline.render.data.support import Support
@@ -63,7 +63,7 @@ class ModelPages:
 
     @cached_property
     def calculator(self) -> Calculator:
-        return Calculator(self.book.folder)
+        return Calculator(self.book.folder, self.kept)
 
     @cached_property
     def kept(self) -> Kept:
@@ -99,7 +99,13 @@ class ModelPages:
             "seeing": commands.seeing(book.folder),
             "kept": commands.kept_in(book.folder),
             "packings": commands.packings(book.folder),
-        } | reach.read(book, self.kept, self.contexts, self.lengths, self.trained, OFFERED, TRAINED)
+        } | reach.Read(book, self.kept, self.contexts, self.lengths, self.trained, OFFERED, TRAINED).held()
+
+    def ask(self, models: Iterable[str]) -> None:
+        """Has what is read of these read at once."""
+        for rows in self.held.values():
+            if isinstance(rows, reach.Told | Own):
+                rows.ask(models)
 
     @cached_property
     def answers(self) -> Answers:
@@ -121,15 +127,19 @@ class ModelPages:
             "layers",
             "pipelines",
             "sounds",
-            "formulas",
             "containers",
             "passes",
             "seeing",
             "kept",
             "packings",
         )
-        held = [self.held[what].get(name) for what in told]
-        return name, [self.site_url, list(self.book.reasons), api.plain(model), self.beside(number), held]
+        held = [self.calculator.said.get(name), *(self.held[what].get(name) for what in told)]
+        return name, [self.site_url, self.reasons, api.plain(model), self.beside(number), held]
+
+    @cached_property
+    def reasons(self) -> str:
+        """A hash of all reasons, whose places are their numbers."""
+        return hashed(list(self.book.reasons))
 
     def beside(self, number: int) -> dict[str, object]:
         """What of other models stands on a page."""
@@ -150,6 +160,7 @@ class ModelPages:
     def part(self, numbers: range) -> tuple[range, list[int], dict[str, dict]]:
         """What the pages of consecutive models need, for another process to `take`; their totals by their rows of the book's array."""
         ids = [self.book.models[n]["model_id"] for n in numbers]
+        self.ask(ids)
         all_held = self.held | {"bests": self.bests}
         held = {name: {i: rows[i] for i in ids if i in rows} for name, rows in all_held.items()}
         return numbers, [self.book.row(number) for number in numbers], held
@@ -293,17 +304,23 @@ class ModelPages:
                 sorted(self.told(number) or ()),
             ]
             for name, number in place.items()
-            if self.by_card.formats(number)
         }
-        make = lambda names: {name: self._cards_of(place[name]) for name in names}  # noqa: E731
+
+        def make(names: list[str]) -> dict[str, list[Best] | None]:
+            self.ask(names)
+            return {name: self._cards_of(place[name]) for name in names}
+
         told: dict[int, list[Best]] = {}  # models of one content have one list
-        found = self.kept.by_content("bests", list(own), make, own)
+        found = {name: rows for name, rows in self.kept.by_content("bests", list(own), make, own).items() if rows}
         for rows in found.values():
             if id(rows) not in told:
                 told[id(rows)] = [Best(*row) for row in rows]
         return {name: told[id(rows)] for name, rows in found.items()}
 
-    def _cards_of(self, number: int) -> list[Best]:
+    def _cards_of(self, number: int) -> list[Best] | None:
+        """None where no limit is known."""
+        if not self.by_card.formats(number):
+            return None
         context = self.opening(self.book.models[number])[0] or self.wanted[0]
         return self.by_card.all_best(number, self.book.gpus, self.shown(number)[0], context)
 
@@ -341,7 +358,11 @@ class ModelPages:
     def is_told(self, number: int) -> bool:
         """Whether there is a number to tell of a model: a total, a pipeline's parts, or a shape that the calculator can ask."""
         name = self.book.models[number]["model_id"]
-        return has_shape(self.held["formulas"].get(name)) or name in self.held["pipelines"] or self._has_totals(number)
+        return self._has_shape(name) or name in self.held["pipelines"] or self._has_totals(number)
+
+    def _has_shape(self, name: str) -> bool:
+        rows = self.held["formulas"]
+        return name in rows.shaped if isinstance(rows, Own) else has_shape(rows.get(name))
 
     def _has_totals(self, number: int) -> bool:
         return any(self.book.is_known(number, s) for shown in self.shown(number) for s in shown)

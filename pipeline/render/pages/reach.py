@@ -7,7 +7,7 @@ points (site/assets/limits.js), which stand in the file of its shape (data/shape
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, MutableMapping, Sequence
 
 import polars as pl
 from markupsafe import Markup
@@ -15,7 +15,7 @@ from markupsafe import Markup
 from pipeline.render import words
 from pipeline.render.data import limits
 from pipeline.render.data.book import PARTS, Book
-from pipeline.render.data.kept import Kept
+from pipeline.render.data.kept import Kept, hashed
 from pipeline.render.draw import plot
 
 # Formats that the plot draws, where they are known: whole, half, a quarter, as most people run them.
@@ -40,27 +40,92 @@ def capacities(book: Book) -> list[int]:
     return sorted({g["capacity_bytes"] for g in book.gpus})
 
 
-def read(
-    book: Book,
-    kept: Kept,
-    contexts: list[int],
-    lengths: list[int],
-    trained: list[str],
-    offered: Iterable[str],
-    taught: Iterable[tuple[str, str]],
-) -> dict[str, dict]:
+class Read:
     """What the published points say, by model: `points` of every phase and format; of the formats that are `offered` the `longest` context
     and the `most` sequences, and of what is `taught` (phase and format) the `lengths`, each for every number of `capacities`;
-    `lines` to draw, and how far was `looked` at all by phase."""
-    asked = contexts, lengths, trained, list(offered), [list(pair) for pair in taught]
-    own = {model["model_id"]: [model["max_context_tokens"], *asked] for model in book.models}
-    values = kept.by_content("reach", list(own), lambda models: _read(book, models, *asked), own)
-    found: dict[str, dict] = {name: {} for name in HELD}
-    for model, told in values.items():
-        for name, rows in told.items():
-            take = (lambda numbers: array("q", numbers)) if name in _BY_CARD else lambda value: value
-            found[name][model] = {(key[0] if len(key) == 1 else tuple(key)): take(value) for key, value in rows}
-    return found
+    `lines` to draw, and how far was `looked` at all by phase. Of models that nobody asks about nothing is read."""
+
+    def __init__(
+        self,
+        book: Book,
+        kept: Kept,
+        contexts: list[int],
+        lengths: list[int],
+        trained: list[str],
+        offered: Iterable[str],
+        taught: Iterable[tuple[str, str]],
+    ) -> None:
+        self.book, self.kept = book, kept
+        self.asked = contexts, lengths, trained, list(offered), [list(pair) for pair in taught]
+        shared = hashed(*self.asked)
+        self.own = {model["model_id"]: [model["max_context_tokens"], shared] for model in book.models}
+        self.of_key: dict[str, dict[str, dict]] = {}  # models of one content share what is said of them
+        self.of_model: dict[str, dict[str, dict]] = {}
+        self.is_worked_out = False
+
+    def held(self) -> dict[str, Told]:
+        """The same under their names."""
+        return {name: Told(self, name) for name in HELD}
+
+    def ask(self, models: Iterable[str]) -> None:
+        """Reads what is said of these, of all of them at once."""
+        keys = self._new(models)
+        new = {model: key for model, key in keys.items() if key not in self.of_key}
+        if new and not self.is_worked_out and self.kept.lacking(new.values()):
+            # nobody knows it yet: the same question is asked of all that will be asked about
+            self.is_worked_out = True
+            others = self._new(self.own)
+            lacking = self.kept.lacking(others.values())
+            new |= {model: key for model, key in others.items() if key in lacking}
+        if new:
+            make = lambda some: _read(self.book, some, *self.asked)  # noqa: E731
+            for key, told in self.kept.by_key("reach", new, make).items():
+                self.of_key[key] = {name: _by_key(name, rows) for name, rows in told.items()}
+        for model, key in keys.items():
+            self.of_model[model] = self.of_key[key]
+
+    def _new(self, models: Iterable[str]) -> dict[str, str]:
+        """The keys of those that nobody asked about yet."""
+        return {
+            model: self.kept.key("reach", model, self.own[model])
+            for model in models
+            if model in self.own and model not in self.of_model
+        }
+
+
+class Told(MutableMapping[str, dict]):
+    """By model what `Read` has under one name. What is asked model by model takes long: whoever means several says so first."""
+
+    def __init__(self, read: Read, name: str) -> None:
+        self.read, self.name = read, name
+        self.others: dict[str, dict] = {}  # as somebody else says it
+
+    def ask(self, models: Iterable[str]) -> None:
+        self.read.ask(models)
+
+    def __getitem__(self, model: str) -> dict:
+        if model in self.others:
+            return self.others[model]
+        self.ask([model])
+        return self.read.of_model[model][self.name]
+
+    def __setitem__(self, model: str, rows: dict) -> None:
+        self.others[model] = rows
+
+    def __delitem__(self, model: str) -> None:
+        raise TypeError("what was read stays")
+
+    def __iter__(self) -> Iterator[str]:
+        self.ask(self.read.own)
+        return (model for model in self.read.own if model in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _model in self)
+
+
+def _by_key(name: str, rows: list) -> dict:
+    take = (lambda numbers: array("q", numbers)) if name in _BY_CARD else lambda value: value
+    return {(key[0] if len(key) == 1 else tuple(key)): take(value) for key, value in rows}
 
 
 def _read(
