@@ -132,7 +132,8 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
             page.say(f"With text encoders packed it holds for {held}; releases before take more.")
     if answer["helps"]:
         page.gap()
-        page.say("What helps:")
+        is_hopeless = all(help_["verdict"] == "no" for help_ in answer["helps"] if "verdict" in help_)
+        page.say("What takes less:" if is_hopeless and answer["helps"][0]["help"] == "phase" else "What helps:")
         for help_ in answer["helps"]:
             page.say(f"- {_help(help_, card, use)}", indent="  ")
     say_unsaid(answer, shown, page, ENGINES)
