@@ -13,6 +13,7 @@ from pipeline.base.bounds import in_words, visible
 
 from . import card_names
 from .almanac import Almanac
+from .near import meant_by
 from .near import unknown as unknown_name
 from .problems import Wrong
 from .sentence_words import BITS, LENDER, Said, all_said, is_between, is_counted, spaced
@@ -56,7 +57,7 @@ def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespa
     else:
         start, count = _named(almanac, words)
         if not count:
-            return _without_options(almanac, asked, words), ""
+            return _without_options(almanac, asked, words)
     name = " ".join(words[start : start + count])
     alone = partial(_format_of, name)
     found, unheard = [], []
@@ -85,14 +86,20 @@ def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespa
     return told, sentence
 
 
-def _without_options(almanac: Almanac, asked: argparse.Namespace, words: Sequence[str]) -> argparse.Namespace:
-    """What was asked, with the words alone that say nothing else: of a name that nobody knows."""
+def _without_options(
+    almanac: Almanac, asked: argparse.Namespace, words: Sequence[str]
+) -> tuple[argparse.Namespace, str]:
+    """What was asked, with the words alone that say nothing else: of a name that nobody knows; with the options, where it may be a model's all the same."""
     found, unheard = all_said(almanac, words)
     if not (found and unheard):
-        return asked
-    told = argparse.Namespace(**vars(asked))
-    told.model = " ".join(unheard)
-    return told
+        return asked, ""
+    name = " ".join(unheard)
+    if meant_by(almanac, name):
+        told, sentence = _with_options(asked, asked.model, name, found)
+    else:
+        told, sentence = argparse.Namespace(**vars(asked)), ""
+    told.model = name
+    return told, sentence
 
 
 def of_card(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespace, str]:
