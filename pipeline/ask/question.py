@@ -27,6 +27,7 @@ _UNITS = {
     "tib": 2**40,
 }
 _AMOUNT = re.compile(r"(?i)\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?b)\s*")
+_OF_OLLAMA = re.compile(r"(?i):|\bollama\b")  # a tag: qwen3:8b, ollama run qwen3
 _PROGRAM = re.compile(r"(.+?)(?:\s*==\s*|\s*@\s*|\s+)[vbVB]?(\d[\w.]*)")
 _BITS = re.compile(r"(?i)[\s-][2-8][\s-]?bits?\s*$")
 # what people mean by so many bits alone in programs that do not run the mix of llama.cpp which they are told in
@@ -231,6 +232,10 @@ def model_of(almanac: Almanac, asked: str, *, is_run: bool = False) -> Model:
     known of it but its name."""
     rows = almanac.rows("FROM model WHERE model_id = known_model($asked)", {"asked": asked})
     (named,) = almanac.rows("FROM repository_of($asked)", {"asked": asked})
+    if named.get("ollama_tag") and not _OF_OLLAMA.search(asked):
+        # (words that are a name of Ollama's library too say nothing of its file)
+        of_file = ("dtype_id", "dtype_named", "note", "beyond_bytes", "ollama_tag")
+        named = named | {name: None for name in of_file if name in named}
     is_known = bool(rows) and rows[0]["anatomy_grade"] != "unknown"
     otherwise = _held_otherwise(almanac, rows[0], named) if rows and not is_known else ""
     if not is_known and named["model_id"] is not None:
