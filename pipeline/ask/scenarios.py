@@ -219,17 +219,17 @@ def in_order(rows: list[Row], main: list[Format], published: str | None = None) 
     )
     first: dict[tuple[Any, ...], int] = {}
     for at, row in enumerate(ordered):
-        first.setdefault(_same_weights(row), at)
-    return sorted(ordered, key=lambda row: (first[_same_weights(row)], sum(_is_better(other, row) for other in ordered)))
+        first.setdefault(_same_format(row), at)
+    return sorted(ordered, key=lambda row: (first[_same_format(row)], sum(_is_better(other, row) for other in ordered)))
 
 
-def _same_weights(row: Row) -> tuple[Any, ...]:
-    return row["verdict"] is None, row["dtype_id"], row["weights_bytes"]
+def _same_format(row: Row) -> tuple[Any, ...]:
+    return row["verdict"] is None, row["dtype_id"]
 
 
 def _is_better(other: Row, row: Row) -> bool:
-    """Whether another engine takes less for the same weights, reaches as far and leaves no less room for its error."""
-    if other["verdict"] is None or _same_weights(other) != _same_weights(row) or None in (other["total_bytes"], row["total_bytes"]):
+    """Whether another engine takes less for the same format, reaches as far and leaves no less room for its error."""
+    if other["verdict"] is None or _same_format(other) != _same_format(row) or None in (other["total_bytes"], row["total_bytes"]):
         return False
     reach, own = other["max_context_tokens"] or 0, row["max_context_tokens"] or 0
     rank = [VERDICTS.index(verdict_of(one) or "no") for one in (other, row)]
