@@ -98,7 +98,9 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
             asked, heard = sentence.heard(almanac, asked)
         is_unlike = asked.command == "fits" and len(card_names.unlike(asked.gpu or "")) > 1
         name = own.MODEL_ID if is_config else adapter.base if adapter else getattr(asked, "model", None)
-        model = None if name is None else question.model_of(almanac, question.in_words_of(name, asked))
+        phase = getattr(asked, "phase", None) or question.INFERENCE
+        is_run = phase == question.INFERENCE and not getattr(asked, "objective", None)
+        model = None if name is None else question.model_of(almanac, question.in_words_of(name, asked), is_run=is_run)
         if is_config:
             model = own.shown_as(model, asked.model)
         use = use_of(almanac, asked, adapter, model)

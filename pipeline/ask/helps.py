@@ -89,19 +89,23 @@ def _fits_without(row: Row, kept: int) -> bool:
 
 
 def smaller_of(almanac: Almanac, model: Model) -> list[str]:
-    """Smaller works of the same maker and family for the same task, the largest first."""
+    """Smaller works of the same maker and family for the same task: those made no more than a year before it first, the largest of them first, and
+    of one size the most downloaded."""
     return [
         row["model_id"]
         for row in almanac.rows(
             """
-            SELECT model.model_id FROM model JOIN work ON work.model_id = model.model_id AND work.lead_model_id = model.model_id
+            SELECT model.model_id, coalesce(try_cast(left(model.created_at::VARCHAR, 10) AS DATE)
+                >= try_cast(left(own.created_at::VARCHAR, 10) AS DATE) - INTERVAL 1 YEAR, false) AS is_recent
+            FROM model JOIN work ON work.model_id = model.model_id AND work.lead_model_id = model.model_id
             JOIN model AS own ON own.model_id = $id
             JOIN work AS own_work ON own_work.model_id = own.model_id
             WHERE split_part(model.model_id, '/', 1) = split_part(own_work.lead_model_id, '/', 1) AND model.family = own.family
                 AND model.pipeline_tag = own.pipeline_tag AND model.parameter_count < 0.9 * own.parameter_count
                 AND model.anatomy_grade <> 'unknown'
-            QUALIFY row_number() OVER (PARTITION BY round(10 * ln(model.parameter_count)) ORDER BY model.downloads_30d DESC) = 1
-            ORDER BY model.parameter_count DESC LIMIT $limit
+            QUALIFY row_number() OVER (PARTITION BY round(10 * ln(model.parameter_count))
+                ORDER BY is_recent DESC, model.downloads_30d DESC) = 1
+            ORDER BY is_recent DESC, model.parameter_count DESC LIMIT $limit
             """,
             {"id": model.model_id, "limit": SIBLINGS},
         )

@@ -10,6 +10,7 @@ from pipeline.base.bounds import in_words, visible
 from pipeline.book.commands import SAME_WEIGHTS, UNPACKED
 
 from .almanac import Almanac, Row
+from .near import meant_by, tuned_of
 from .near import unknown as unknown_name
 from .problems import Unknown, Wrong
 from .repositories import by_file, is_packed_copy, is_pipeline, known_as_draft, known_beside
@@ -26,6 +27,7 @@ _UNITS = {
     "tib": 2**40,
 }
 _AMOUNT = re.compile(r"(?i)\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?b)\s*")
+_OF_OLLAMA = re.compile(r"(?i):|\bollama\b")  # a tag: qwen3:8b, ollama run qwen3
 _PROGRAM = re.compile(r"(.+?)(?:\s*==\s*|\s*@\s*|\s+)[vbVB]?(\d[\w.]*)")
 _BITS = re.compile(r"(?i)[\s-][2-8][\s-]?bits?\s*$")
 # what people mean by so many bits alone in programs that do not run the mix of llama.cpp which they are told in
@@ -225,26 +227,38 @@ def in_words_of(name: str, asked: Any) -> str:
     return f"ollama run {name}" if is_ollamas and re.fullmatch(r"[\w.:-]+(?<!\.gguf)", name) else name
 
 
-def model_of(almanac: Almanac, asked: str) -> Model:
-    """The model of that name. Raises Wrong with the nearest names, Unknown where nothing is known of it but its name."""
+def model_of(almanac: Almanac, asked: str, *, is_run: bool = False) -> Model:
+    """The model of that name; where it is to be run, the one that is tuned to answer. Raises Wrong with the nearest names, Unknown where nothing is
+    known of it but its name."""
     rows = almanac.rows("FROM model WHERE model_id = known_model($asked)", {"asked": asked})
     (named,) = almanac.rows("FROM repository_of($asked)", {"asked": asked})
+    if named.get("ollama_tag") and not _OF_OLLAMA.search(asked):
+        # (words that are a name of Ollama's library too say nothing of its file)
+        of_file = ("dtype_id", "dtype_named", "note", "beyond_bytes", "ollama_tag")
+        named = named | {name: None for name in of_file if name in named}
     is_known = bool(rows) and rows[0]["anatomy_grade"] != "unknown"
     otherwise = _held_otherwise(almanac, rows[0], named) if rows and not is_known else ""
     if not is_known and named["model_id"] is not None:
         base = almanac.rows("FROM model WHERE model_id = $id AND anatomy_grade <> 'unknown'", {"id": named["model_id"]})
-        rows = base or rows
+        rows = base or rows or almanac.rows("FROM model WHERE model_id = $id", {"id": named["model_id"]})
+    meant = None if rows else meant_by(almanac, asked)
+    if meant:
+        rows = almanac.rows("FROM model WHERE model_id = $id", {"id": meant[0]})
     if not rows:
         raise Wrong(
             f"{unknown_name(almanac, asked)}. One that it does not hold is answered from its config.json: "
             "vram-almanac fits path/to/config.json"
         )
     (row,) = rows
+    tuned = tuned_of(almanac, asked, row) if is_run and not named.get("ollama_tag") else None
+    row = tuned or row
     if row["anatomy_grade"] == "unknown" and not is_pipeline(almanac, row["model_id"]):
+        taken = "" if row["model_id"].lower() == asked.strip().lower() else f"{visible(row['model_id'])} is held, and unknown: "
+        among = f". {meant[1]}" if meant and meant[1] else ""
         raise Unknown(
-            f"Not known: {_why(row)}"
+            f"Not known: {taken}{_why(row)}"
             f"{known_as_draft(almanac, row['model_id']) or known_beside(almanac, row['base_model_id'])}"
-            f"{by_file(almanac, row['model_id'])}"
+            f"{by_file(almanac, row['model_id'])}{among}"
         )
     by = "name"
     is_itself = row["model_id"].lower() == asked.strip().lower()
@@ -253,8 +267,11 @@ def model_of(almanac: Almanac, asked: str) -> Model:
     if not named["dtype_named"] and is_packed_copy(almanac, row):
         by, named = "files", named | {"dtype_id": row["stored_format"], "dtype_named": row["stored_format"]}
     beyond = named.get("beyond_bytes")  # (a file from before there was such a column)
+    notes = [(meant and meant[1]) or _taken(asked, row["model_id"], named, by)]
+    if tuned:
+        notes.append(f"That is the one that is tuned to answer; what it was made from: {visible(tuned['base_id'])}.")
     return Model(
-        row["model_id"], visible(row["model_id"]), row, named["dtype_id"], _taken(asked, row["model_id"], named, by),
+        row["model_id"], visible(row["model_id"]), row, named["dtype_id"], " ".join(notes),
         named["dtype_named"], named["note"] or "", is_itself=is_itself,
         beyond_bytes=beyond or 0, is_own_mix=beyond is not None, tag=named.get("ollama_tag") or "",
         held_otherwise=otherwise, says_bits_alone=bool(_BITS.search(asked)) and _is_mix(named["dtype_id"]),
@@ -381,10 +398,24 @@ def program_of(almanac: Almanac, asked: str, phase_id: str, has_objective: bool 
         {"name": name, "version": version, "phase": phase_id},
     )
     if row["unknown_reason"] and not (row["is_known"] and has_objective):
+        others = _phases_of(almanac, name, version, phase_id) if row["is_known"] else []
+        more = f". Known of it: {', '.join(f'--phase {phase}' for phase in others)}" if others else ""
         raise (Unknown if row["is_known"] else Wrong)(
-            f"{'Not known: ' if row['is_known'] else ''}{visible(row['unknown_reason'])}"
+            f"{'Not known: ' if row['is_known'] else ''}{visible(row['unknown_reason'])}{more}"
         )
     return Program(row["program_id"], version, row["engine_id"], row["dtype_id"])
+
+
+def _phases_of(almanac: Almanac, name: str, version: str | None, phase_id: str) -> list[str]:
+    """The other trainings that are known of a program that does not do one, or of which that is not known."""
+    if phase_id == INFERENCE:
+        return []
+    query = (
+        "SELECT phase.phase_id FROM (SELECT unnest(['lora', 'qlora', 'full-finetune']) AS phase_id) AS phase, "
+        "LATERAL (FROM program_called($name, version := $version, phase_id := phase.phase_id)) AS known "
+        "WHERE known.unknown_reason IS NULL ORDER BY phase.phase_id"
+    )
+    return [row["phase_id"] for row in almanac.rows(query, {"name": name, "version": version})]
 
 
 def kv_dtype_of(almanac: Almanac, asked: str) -> str:

@@ -15,6 +15,7 @@ from .works import held_of
 USUAL = ("gguf-q4_k_m", "gguf-mxfp4", "mxfp4", "awq-int4", "bf16")
 SMALL_CACHE = "q8_0"
 CHECKPOINTING = "full"  # of a training, as the pages open it
+_WORTH_RAISING = 1.25  # of what a card gives as it comes
 _ROUND = ("fp32",)  # twice as large as bf16
 _SIXTEEN = ("bf16", "fp16")
 _WHOLE = ("fp32", *_SIXTEEN)
@@ -204,9 +205,9 @@ def packed_in(model: Model, use: Use) -> str | None:
 
 def in_order(rows: list[Row], main: list[Format], published: str | None = None) -> list[Row]:
     """The largest weights first, which is the best quality, but for the format that a model is published in, of which all others are made;
-    what is not known last."""
+    what is not known last. Of engines that run one format the one goes after another that takes less and reaches as far."""
     place = {dtype: k for k, (dtype, _engine) in enumerate(main)}
-    return sorted(
+    ordered = sorted(
         rows,
         key=lambda r: (
             r["verdict"] is None,
@@ -216,6 +217,23 @@ def in_order(rows: list[Row], main: list[Format], published: str | None = None) 
             r["engine_id"] or "",
         ),
     )
+    first: dict[tuple[Any, ...], int] = {}
+    for at, row in enumerate(ordered):
+        first.setdefault(_same_format(row), at)
+    return sorted(ordered, key=lambda row: (first[_same_format(row)], sum(_is_better(other, row) for other in ordered)))
+
+
+def _same_format(row: Row) -> tuple[Any, ...]:
+    return row["verdict"] is None, row["dtype_id"]
+
+
+def _is_better(other: Row, row: Row) -> bool:
+    """Whether another engine takes less for the same format, reaches as far and leaves no less room for its error."""
+    if other["verdict"] is None or _same_format(other) != _same_format(row) or None in (other["total_bytes"], row["total_bytes"]):
+        return False
+    reach, own = other["max_context_tokens"] or 0, row["max_context_tokens"] or 0
+    rank = [VERDICTS.index(verdict_of(one) or "no") for one in (other, row)]
+    return bool(other["total_bytes"] < row["total_bytes"] and reach >= own and rank[0] <= rank[1])
 
 
 def best_of(rows: list[Row]) -> tuple[str | None, Row | None]:
@@ -253,8 +271,19 @@ def card_told(card: Card, count: int) -> dict[str, Any]:
         "capacity_bytes": card.capacity_bytes,
         "free_bytes": card.free_bytes,
         "usable_bytes": card.usable_bytes,
-        "notes": list(card.notes),
+        "notes": [*card.notes, *_as_it_comes(card)],
     }
+
+
+def _as_it_comes(card: Card) -> list[str]:
+    """Of a card whose memory a person can raise: that this is what it gives until then, and how that is asked."""
+    given, most = (card.capacity_bytes or 0) / 2**30, (card.raisable_bytes or 0) / 2**30
+    if card.free_bytes is not None or most < _WORTH_RAISING * given:
+        return []
+    return [
+        f"{card.name} gives one process {given:.1f} GiB as it comes. Where it was raised ({card.raised_by}) it gives up to {most:.1f}: "
+        f"--gpu {card.gpu_id} --free {int(most)}GiB"
+    ]
 
 
 def use_told(use: Use, rows: list[Row]) -> dict[str, Any]:

@@ -13,11 +13,13 @@ from pipeline.base.bounds import in_words, visible
 
 from . import card_names
 from .almanac import Almanac
+from .near import meant_by
 from .near import unknown as unknown_name
 from .problems import Wrong
 from .sentence_words import BITS, LENDER, Said, all_said, is_between, is_counted, spaced
 
 _PASTED = re.compile(r"(?i)(ollama run \S+)(?: (.+))?")  # a tag follows, and nothing else is of the name
+_COMMAND = re.compile(r"(?i)(ollama (run|pull|show)|(vllm|sglang) serve|llama-(server|cli) -(hf|m)|hf download|lms (get|load))")
 _SIZE = re.compile(r"(?i)\d+(?:\.\d+)?[bm]")
 _NUMBER = re.compile(r"(?i)v?\d+(\.\d+)*[bm]?")
 # what people want, by the word of the list of wishes
@@ -55,7 +57,7 @@ def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespa
     else:
         start, count = _named(almanac, words)
         if not count:
-            return _without_options(almanac, asked, words), ""
+            return _without_options(almanac, asked, words)
     name = " ".join(words[start : start + count])
     alone = partial(_format_of, name)
     found, unheard = [], []
@@ -84,14 +86,20 @@ def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespa
     return told, sentence
 
 
-def _without_options(almanac: Almanac, asked: argparse.Namespace, words: Sequence[str]) -> argparse.Namespace:
-    """What was asked, with the words alone that say nothing else: of a name that nobody knows."""
+def _without_options(
+    almanac: Almanac, asked: argparse.Namespace, words: Sequence[str]
+) -> tuple[argparse.Namespace, str]:
+    """What was asked, with the words alone that say nothing else: of a name that nobody knows; with the options, where it may be a model's all the same."""
     found, unheard = all_said(almanac, words)
     if not (found and unheard):
-        return asked
-    told = argparse.Namespace(**vars(asked))
-    told.model = " ".join(unheard)
-    return told
+        return asked, ""
+    name = " ".join(unheard)
+    if meant_by(almanac, name):
+        told, sentence = _with_options(asked, asked.model, name, found)
+    else:
+        told, sentence = argparse.Namespace(**vars(asked)), ""
+    told.model = name
+    return told, sentence
 
 
 def of_card(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespace, str]:
@@ -139,7 +147,7 @@ def _with_options(
     flags: list[str] = []
     notes: list[str] = []
     lenders = [said.value for said in found if said.option == LENDER]
-    found = [said for said in found if said.option != LENDER]
+    found = _closest([said for said in found if said.option != LENDER], asked)
     if lenders and not asked.gpu and not any(said.option == "gpu" for said in found):
         raise Wrong(f"{in_words(lenders[0])} has several cards, and which one is not said: t4, a100, h100 …")
     for said in found:
@@ -165,6 +173,14 @@ def _with_options(
     return told, " ".join([*asks, *notes])
 
 
+def _closest(found: Sequence[Said], asked: argparse.Namespace) -> list[Said]:
+    """What was said, without what another word or an option says more closely: of `finetune … qlora` the QLoRA."""
+    is_said = any(said.option in ("phase", "objective") and not said.is_loose for said in found)
+    is_said = is_said or bool(getattr(asked, "phase", None) or getattr(asked, "objective", None))
+    loose = [said for said in found if said.is_loose]
+    return [said for said in found if not said.is_loose or not (is_said or said is not loose[0])]
+
+
 def _named(almanac: Almanac, words: Sequence[str]) -> tuple[int, int]:
     """Where the longest run of words begins that names a model, and how many of them are needed for it; no words where none does."""
     runs = [
@@ -173,10 +189,17 @@ def _named(almanac: Almanac, words: Sequence[str]) -> tuple[int, int]:
         for count in range(1, min(len(words) - start, _LONGEST_NAME) + 1)
         if not is_between(words[start])
         and not is_counted(" ".join(words[start + count - 1 : start + count + 1]))  # (gemma3 12 users)
+        and not _is_behind(words[start : start + count])
     ]
     known = _models(almanac, [name for _, _, name in runs])
     count, start, _ = max((run for run in runs if run[2] in known), default=(0, 0, ""))
     return -start, _needed(almanac, words[-start : -start + count]) if count else 0
+
+
+def _is_behind(words: Sequence[str]) -> bool:
+    """Whether an id of the Hub stands behind other words, which are none of it (qlora Qwen/Qwen3-8B): but for the command that was pasted."""
+    at = next((at for at, word in enumerate(words) if "/" in word and "://" not in word), 0)
+    return at > 0 and not _COMMAND.fullmatch(" ".join(words[:at]))
 
 
 def _models(almanac: Almanac, names: Sequence[str]) -> set[str]:

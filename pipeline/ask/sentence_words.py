@@ -28,6 +28,8 @@ _BETWEEN = re.compile(
     r"avec|carte|combien|dans|de|est|est-ce|et|faire|faut-il|il|je|la|le|ma|mémoire|mon|peux|peut|pour|puis-je|que|quelle?|sur|tourne|tourner|une?|"
     r"con|correr|cuánta|cuanta|ejecutar|en|funciona|in|memoria|mi|necesito|para|posso|puedo|rodar|su|tarjeta|una"
 )
+# (how it is done is another word: full, LoRA, QLoRA, DPO)
+_FINE_TUNING = re.compile(r"(?i)fine[ _-]?tun(?:ed?|ing)")
 # whose cards are rented: which one is not said by that
 _LENDERS = re.compile(
     r"(?i)runpod|vast(?:\.ai)?|lambda(?: ?labs)?|paperspace|coreweave|kaggle|colab(?: ?pro)?|aws|azure|gcp|modal|together(?:\.ai)?"
@@ -102,6 +104,7 @@ class Said:
     value: Any
     flag: str = ""
     note: str = ""
+    is_loose: bool = False  # whether another word may say it more closely: fine-tune, of a QLoRA
 
 
 def is_between(word: str) -> bool:
@@ -171,7 +174,8 @@ def named_phase(text: str) -> str | None:
 
 def _phase(_: Almanac, text: str) -> Said | None:
     phase = named_phase(text)
-    return Said("phase", phase, f"--phase {phase}") if phase else None
+    is_loose = bool(phase == "full-finetune" and _FINE_TUNING.fullmatch(text))
+    return Said("phase", phase, f"--phase {phase}", is_loose=is_loose) if phase else None
 
 
 def _objective(_: Almanac, text: str) -> Said | None:

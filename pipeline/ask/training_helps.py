@@ -1,4 +1,5 @@
-"""What makes a training fit that does not: more recomputed, fewer sequences at once, an optimizer in 8 bits, adapters, a base in 4 bits."""
+"""What makes a training fit that does not: more recomputed, fewer sequences at once, an optimizer in 8 bits, adapters, a base in 4 bits, a trainer that
+takes less."""
 
 from __future__ import annotations
 
@@ -7,7 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from .almanac import Almanac, Row
-from .question import Card, Model, Use
+from .problems import Problem
+from .question import Card, Model, Use, program_of
 from .scenarios import answered, scenario_of, told_of
 
 _EASIER = {
@@ -15,10 +17,11 @@ _EASIER = {
     "sequences": "one sequence at a time (--batch 1)",
     "optimizer_id": "states in 8 bits (--optimizer adamw-8bit)",
 }
-_PHASES = {"lora": "Adapters instead (--phase lora)", "qlora": "Adapters over a base in 4 bits (--phase qlora)"}
+_PHASES = {"lora": "LoRA, adapters instead", "qlora": "QLoRA, adapters over a base in 4 bits"}
 _SMALL_OPTIMIZER = "adamw-8bit"
 # what is trained otherwise, the nearest first, each with the format of its base (None: that which is asked)
 _LESS = {"full-finetune": (("lora", None), ("qlora", "nf4")), "lora": (("qlora", "nf4"),)}
+_LEAST = "unsloth"  # the trainer that takes least of one card, by itself
 
 
 def easier_of(almanac: Almanac, model: Model, card: Card, use: Use, row: Row) -> list[dict[str, Any]]:
@@ -35,13 +38,41 @@ def easier_of(almanac: Almanac, model: Model, card: Card, use: Use, row: Row) ->
             if fitting:
                 found.append({"help": "easier", "changes": step, **told_of(fitting[0])})
                 break
-    for phase, dtype in _LESS.get(use.phase_id, ()):
-        other = replace(use, phase_id=phase, dtype_id=dtype or row["dtype_id"])
+    return found + _otherwise(almanac, model, card, use, row)
+
+
+def _otherwise(almanac: Almanac, model: Model, card: Card, use: Use, row: Row) -> list[dict[str, Any]]:
+    """What is trained instead, and by the trainer that takes least, with what each needs; of what does not fit all together the least alone."""
+    ways = [
+        (replace(use, phase_id=phase, dtype_id=dtype or row["dtype_id"]), None)
+        for phase, dtype in _LESS.get(use.phase_id, ())
+    ]
+    if row["gpu_count"] == 1 and use.program is None and not (use.sharding or use.offload or use.optimizer_id):
+        phases = [use.phase_id] * (use.phase_id == "qlora") + [one.phase_id for one, _ in ways if one.phase_id == "qlora"]
+        ways += [(of_least, _LEAST) for phase in phases for of_least in _by_least(almanac, use, phase)]
+    found = []
+    for other, program in ways:
         rows = answered(almanac, [scenario_of(model, other, other.dtype_id, None, row["gpu_count"])], card, other)
-        if fitting := [each for each in rows if each["verdict"] in ("fits", "multi-gpu")]:
-            found.append({"help": "phase", "phase_id": phase, **told_of(fitting[0])})
-            break
-    return found
+        if told := next((each for each in rows if each["verdict"]), None):
+            found.append({"help": "phase", "phase_id": other.phase_id, "program": program, **told_of(told)})
+    if any(each["verdict"] != "no" for each in found):
+        return found
+    return sorted(found, key=lambda each: each["total_bytes"])[:1]
+
+
+def _by_least(almanac: Almanac, use: Use, phase: str) -> list[Use]:
+    """The use by that trainer, as it does it by itself; none where nobody counted that."""
+    try:
+        program = program_of(almanac, _LEAST, phase)
+    except Problem:
+        return []
+    # (as a trainer that is named has it: what nobody said is its own)
+    return [
+        replace(
+            use, phase_id=phase, program=program.program_id, program_version=program.version, engine_id=program.engine_id,
+            dtype_id=None, is_in_own_format=bool(program.dtype_id),
+        )
+    ]  # fmt: skip
 
 
 def _steps(use: Use, row: Row) -> Iterator[dict[str, Any]]:
@@ -69,6 +100,10 @@ def helped(told: dict[str, Any], name: str) -> str:
     needs = f"{told['total_bytes'] / 2**30:,.1f} GiB{each}"
     longest = f", up to {told['max_context_tokens']:,} tokens" if told["max_context_tokens"] else ""
     if told["help"] == "phase":
-        return f"{_PHASES[told['phase_id']]}: {name} fits, {needs}{longest}."
+        asked = f"--phase {told['phase_id']}" + (f" --program {told['program']}" if told.get("program") else "")
+        how = "QLoRA by Unsloth" if told.get("program") else _PHASES[told["phase_id"]]
+        size, whole = (f"{told[name] / 2**30:,.1f}" for name in ("total_bytes", "capacity_bytes"))
+        does = {"fits": f"fits, {needs}{longest}", "tight": f"barely fits, {needs}"}
+        return f"{how} ({asked}): {name} {does.get(told['verdict']) or f'needs {size} of {whole} GiB{each}, too much'}."
     how = " and ".join(_EASIER[change] for change in told["changes"])
     return f"{how[0].upper()}{how[1:]}: {name} fits, {needs}{longest}."

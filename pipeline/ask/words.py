@@ -55,7 +55,7 @@ def placed(row: dict[str, Any]) -> str:
 def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> None:
     card, use, verdict, best = answer["card"], answer["use"], answer["verdict"], answer["best"]
     shown = answer["commands"][:most_commands]
-    sentence = with_flags(_sentence(answer), answer, shown, ENGINES)
+    sentence = _of_its_name(answer) + with_flags(_sentence(answer), answer, shown, ENGINES)
     if answer.get("told_in"):
         page.say(
             f"Not known in {format_name(answer['not_in'])}. In {format_name(answer['told_in'])}, the next mix above it: {sentence}",
@@ -133,7 +133,8 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
             page.say(f"With text encoders packed it holds for {held}; releases before take more.")
     if answer["helps"]:
         page.gap()
-        page.say("What helps:")
+        is_hopeless = all(help_["verdict"] == "no" for help_ in answer["helps"] if "verdict" in help_)
+        page.say("What takes less:" if is_hopeless and answer["helps"][0]["help"] == "phase" else "What helps:")
         for help_ in answer["helps"]:
             page.say(f"- {_help(help_, card, use)}", indent="  ")
     say_unsaid(answer, shown, page, ENGINES)
@@ -238,6 +239,17 @@ def _sentence(answer: dict[str, Any]) -> str:
         f"No: {answer['model']} cannot {how} on {where} {at}: the smallest of its formats here, {format_name(least['dtype_id'])}, "
         f"needs {gib_of(least['total_bytes'])} of {gib_of(least['capacity_bytes'])} GiB.{host_words.not_beside(answer, gib_of)}"
     )
+
+
+def _of_its_name(answer: dict[str, Any]) -> str:
+    """Of a name that several cards have, which of them run it, before what is said of the one with least memory; nothing where that is the same."""
+    larger = next((each for each in answer["helps"] if each["help"] == "larger"), None)
+    if larger is None:
+        return ""
+    name = f"{format_name(larger['dtype_id'])} ({engine_name(larger)})"
+    up = f", up to {larger['max_context_tokens']:,}" if larger["max_context_tokens"] else ""
+    first = {"tight": "barely", "no": "no"}[answer["verdict"]]
+    return f"{answer['card']['name']}: {first}; {larger['name']}: yes, in {name}{up}. "
 
 
 def together(answer: dict[str, Any], page: Page) -> None:

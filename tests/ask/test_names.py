@@ -365,10 +365,22 @@ def test_a_pipeline_is_found_with_and_without_its_library_behind_it(macro):
         assert macro("SELECT model_id FROM repository_of($1)", said) == [(PIPELINE,)]
 
 
-def test_of_a_name_with_a_letter_wrong_the_model_is_offered(ask):
-    for said, meant in (("quen3 8b", TEXT), ("gpt os 20b", EXPERTS)):
+def test_a_name_with_a_letter_wrong_is_read_as_the_only_model_that_it_may_be_and_said_to_be(ask):
+    for said, meant in (("quen3 8b", TEXT), ("qwn3 8b on a", TEXT), ("bge m3 4090", "BAAI/bge-m3")):
+        status, out, _ = ask("fits", *said.split(), *(["rtx-4090"] if "4090" not in said else []))
+        assert status == 0 and f"{meant} can run" in " ".join(out.split())
+        assert ("one letter away" in " ".join(out.split())) == (meant == TEXT)
+
+
+def test_of_words_that_may_be_none_or_many_the_nearest_are_offered(ask):
+    for said, meant in (("gpt os 20b", EXPERTS), ("quen3 9b", "Qwen/Qwen3-")):
         status, _, err = ask("fits", said, "--gpu", "rtx-4090")
-        assert status == 2 and f"Near it: {meant}" in " ".join(err.split())
+        assert status == 2 and meant in " ".join(err.split()).partition("Near it:")[2]
+
+
+def test_words_of_several_models_are_asked_of_one_and_the_others_named(ask, ask_json):
+    told = ask_json("fits", "bge", "--gpu", "rtx-4090")
+    assert told["model"] == "BAAI/bge-m3"
 
 
 def test_a_number_before_users_is_none_of_the_name(ask):
