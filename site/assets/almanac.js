@@ -155,6 +155,10 @@ export const SYSTEMS = [
 // Those that all cards have a number under: what a desktop leaves nobody can say of so many; where one card is asked about it is typed.
 export const COUNTED_SYSTEMS = SYSTEMS.filter(([id]) => id !== "desktop");
 export const under = (constants, system, { segment, nominal, bytes }) => rules.system_bytes({ segment, memory_gib_nominal: nominal, capacity_bytes: bytes }, system, constants);
+// A field for a number that may have a point.
+export const decimalInput = (given) => h("input", { type: "text", inputmode: "decimal", autocomplete: "off", ...given });
+// What was typed, with the comma that half of the world writes: “10,5” is 10.5. Three figures behind it may be thousands, which nobody guesses.
+export const decimal = (text) => text.trim().replace(/^(\d*),(\d{1,2}|\d{4,})$/, "$1.$2");
 // Free memory as people type it, in GiB; null where it is no amount.
 export const freeBytes = (text) => (text !== "" && +text > 0 && +text < 1e6 ? Math.floor(+text * 2 ** 30) : null);
 

@@ -57,10 +57,10 @@ function read() {
   one("system", a.SYSTEMS.map(([id]) => id));
   if (!asked.has("system")) ownSystem();
   one("sort", Object.keys(ORDERS));
-  const free = asked.get("free") ?? "";
+  const free = a.decimal(asked.get("free") ?? "");
   if (free && a.freeBytes(free) === null) refused.push(`free=${free}`);
   else state.free = free || (asked.has("system") ? "" : a.memory.free(state.gpu));
-  const ram = asked.get("ram") ?? "";
+  const ram = a.decimal(asked.get("ram") ?? "");
   if (ram && a.freeBytes(ram) === null) refused.push(`ram=${ram}`);
   else state.ram = plainly(ram || (state.gpu && state.gpu === a.memory.get("gpu") ? a.memory.get("ram") ?? "" : "")); // another's card is perhaps in another's computer
   state.find = asked.get("find") ?? "";
@@ -101,7 +101,7 @@ function controls() {
 }
 const free = part("free"), freeInput = form.elements.free;
 const isNoAmount = () => state.free !== "" && a.freeBytes(state.free) === null;
-freeInput.addEventListener("input", () => change("free", freeInput.validity.badInput ? "what was typed" : freeInput.value));
+freeInput.addEventListener("input", () => change("free", a.decimal(freeInput.value)));
 form.addEventListener("submit", (event) => event.preventDefault());
 form.addEventListener("change", ({ target }) => {
   if (target.name === "free") return; // heard while it is typed
