@@ -206,6 +206,20 @@ export function select(name, label, options, value, change) {
 }
 const option = ([value, text]) => h("option", { value: String(value) }, text);
 
+// ---- the way back: what was chosen (a card, a wish) is a step of it, what is typed and what a page takes by itself is none. Each step keeps the whole
+// state, since what the reader's browser remembers is left out of the address.
+export function step(state, address, isChosen) {
+  const isNew = isChosen && address !== location.search;
+  history[isNew ? "pushState" : "replaceState"](structuredClone(state), "", `${location.pathname}${address}${location.hash}`);
+}
+const KEPT = ["gpu", "system", "ram", "cards", "figure"]; // what is remembered of a state
+// `draw` shows a state that was left by such a step; a step to a place in the page has none.
+export const onStep = (draw, otherwise) => addEventListener("popstate", ({ state }) => {
+  if (state === null) return void otherwise?.();
+  for (const key of KEPT) if (key in state && memory.get(key) !== null) memory.set(key, state[key]);
+  draw(state);
+});
+
 // ---- what an address asks for
 // Keys that are not ours: the theme's search, and what other sites add to a link.
 const FOREIGN = /^(?:q|h|fbclid|gclid|utm_.*)$/;

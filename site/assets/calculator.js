@@ -117,7 +117,7 @@ function field(key) {
 }
 function numberField(key, name, step, told) {
   const input = step === "1" ? a.h("input", { type: "number", name: key, min: "0", step, inputmode: "numeric" }) : a.decimalInput({ name: key });
-  input.addEventListener("input", () => change(key, input.validity.badInput ? "what was typed" : a.decimal(input.value)));
+  input.addEventListener("input", () => change(key, input.validity.badInput ? "what was typed" : a.decimal(input.value), false));
   input.addEventListener("blur", () => calculate());
   return a.h("label", {}, a.h("span", {}, name), input, told);
 }
@@ -202,10 +202,13 @@ function sayOwn(text) {
     `The reader of ${a.shown(config.model_type)} is part of the program and not of this page, which sends nothing anywhere. Beside the file, `, a.h("a", { href: a.address("terminal/") }, "in a terminal"), ":"),
     a.h("pre", {}, a.h("code", {}, `vram-almanac fits config.json${state.gpu ? ` --gpu ${state.gpu}` : ""}${state.context_tokens && !faultOf(state, "context_tokens") ? ` --context ${state.context_tokens}` : ""}`)));
 }
-form.append(told, a.h("div", { class: "controls" }, asking.modelField(models, state.model, (value) => change("model", value)), wanted), a.h("div", { class: "controls" }, card, system, freeField, ramField), others, ...groups.map(({ set }) => set), a.h("div", { class: "tools" }, pin, copy), own);
+const modelBox = asking.modelField(models, state.model, (value, isChoice = false) => change("model", value, isChoice));
+form.append(told, a.h("div", { class: "controls" }, modelBox, wanted), a.h("div", { class: "controls" }, card, system, freeField, ramField), others, ...groups.map(({ set }) => set), a.h("div", { class: "tools" }, pin, copy), own);
 form.addEventListener("submit", (event) => event.preventDefault());
-function change(key, value) {
+let isChosen = false;
+function change(key, value, isChoice = true) {
   if (state[key] === value) return;
+  isChosen = isChoice;
   if (key === "phase_id" && state.dtype_id === opening(state.phase_id).dtype_id) state.dtype_id = ""; // what the other phase begins with
   if (key === "program") state.program_version = ""; // which is the other one's
   state[key] = value;
@@ -416,7 +419,8 @@ async function calculate() {
   wanted.hidden = of.isPipeline;
   ramField.hidden = !out.asksRam;
   form.hidden = false;
-  history.replaceState(null, "", `?${addressOf(state)}`);
+  a.step(state, `?${addressOf(state)}`, isChosen);
+  isChosen = false;
   show(row, of);
   const none = freeFault(state) || (out.asksRam && ramFault(state)) || (pasted.value.trim() && "The config.json that was pasted is asked about in a terminal: the command stands below the questions.");
   if (none) return say({ ...out, row: null, wanted: null }, `No answer. ${none}`);
@@ -598,5 +602,12 @@ function sql({ s, of, bytes, way, cards, isTraining, wanted: { model_id, ...rest
   const whole = objective_id ? `FROM preference_of(${[text(objective_id), text(model_id), ...list(asked)].join(", ")});${beside}` : `FROM footprint_of(${[text(model_id), ...list(asked)].join(", ")});`;
   return isLimit && !objective_id ? `SELECT max_${key === "sequences" ? key : "context_tokens"} FROM limits_on(${[text(s.gpu), text(model_id), ...list(rest)].join(", ")});\n${whole}` : whole;
 }
+a.onStep((left) => {
+  Object.assign(state, left);
+  modelBox.show(state.model);
+  for (const [box, key] of [[card, "gpu"], [system, "system"], [wanted, "ask"]]) box.querySelector("select").value = state[key];
+  told.hidden = true;
+  calculate();
+});
 await calculate();
 performance.mark("interactive");

@@ -270,6 +270,7 @@ def test_the_bars_of_formats_open_to_their_parts(open_page):
     )
     assert bf16.locator("p").count() == 2  # two engines of one format together
     assert page.locator("#levels").get_attribute("d").count("M") >= 1
+    assert page.locator(".bars > p text").first.text_content() == "12"  # what the first line is
 
 
 def commands(page):
@@ -351,3 +352,4 @@ def test_on_paper_no_card_is_lost_and_no_sheet_is_blank(open_page, paper):
     page.emulate_media(media="print")
     page.set_viewport_size({"width": PAPER[paper], "height": 1000})
     assert not page.evaluate(BEYOND, PAPER[paper])
+    assert page.locator("details.run:visible").count() == 1, "a command that is folded is no bare title"

@@ -202,7 +202,6 @@ class ModelPages:
             and self.by_card.values(number, inference, context or self.wanted[0], bool(self.own_format(number))),
             smaller=known and (smaller := self.siblings.smaller(number)) and htmlsafe_json_dumps(smaller),
             bars=bars,
-            levels=self.reach.levels,
             used_run={part for bar in bars for part in bar["used"]},
             repositories=htmlsafe_json_dumps(self.commands.repositories(number)),
             commands=self.commands.of(
