@@ -11,15 +11,15 @@ from pipeline.render.pages import reach
 from pipeline.render.pages.answer import WHOLE
 
 
-APART = 45  # thousandths of the width of the bars that a figure of a size takes, on a phone too
+FIGURE, APART = 50, 25  # thousandths of the width of the bars that a figure takes, and what is between two sizes, on a phone too
 
 
 def _named(sizes: Sequence[str], lines: Sequence[int]) -> list[tuple[str, float]]:
     """The sizes of cards that have room above their lines, and where they stand, in per cent."""
-    found, end = [], 0
+    found, end = [], 0.0
     for size, x in zip(sizes, lines, strict=True):
-        half = APART * len(size) / 2
-        if x < 1000 and x - half >= end:
+        half = (FIGURE * len(size) + APART) / 2
+        if x < 1000 and (not found or x - half >= end):
             found.append((size, x / 10))
             end = x + half
     return found
