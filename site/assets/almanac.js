@@ -155,6 +155,10 @@ export const SYSTEMS = [
 // Those that all cards have a number under: what a desktop leaves nobody can say of so many; where one card is asked about it is typed.
 export const COUNTED_SYSTEMS = SYSTEMS.filter(([id]) => id !== "desktop");
 export const under = (constants, system, { segment, nominal, bytes }) => rules.system_bytes({ segment, memory_gib_nominal: nominal, capacity_bytes: bytes }, system, constants);
+// A field for a number that may have a point.
+export const decimalInput = (given) => h("input", { type: "text", inputmode: "decimal", autocomplete: "off", ...given });
+// What was typed, with the comma that half of the world writes: “10,5” is 10.5. Three figures behind it may be thousands, which nobody guesses.
+export const decimal = (text) => text.trim().replace(/^(\d*),(\d{1,2}|\d{4,})$/, "$1.$2");
 // Free memory as people type it, in GiB; null where it is no amount.
 export const freeBytes = (text) => (text !== "" && +text > 0 && +text < 1e6 ? Math.floor(+text * 2 ** 30) : null);
 
@@ -201,6 +205,20 @@ export function select(name, label, options, value, change) {
   return h("label", {}, h("span", {}, label), box);
 }
 const option = ([value, text]) => h("option", { value: String(value) }, text);
+
+// ---- the way back: what was chosen (a card, a wish) is a step of it, what is typed and what a page takes by itself is none. Each step keeps the whole
+// state, since what the reader's browser remembers is left out of the address.
+export function step(state, address, isChosen) {
+  const isNew = isChosen && address !== location.search;
+  history[isNew ? "pushState" : "replaceState"](structuredClone(state), "", `${location.pathname}${address}${location.hash}`);
+}
+const KEPT = ["gpu", "system", "ram", "cards", "figure"]; // what is remembered of a state
+// `draw` shows a state that was left by such a step; a step to a place in the page has none.
+export const onStep = (draw, otherwise) => addEventListener("popstate", ({ state }) => {
+  if (state === null) return void otherwise?.();
+  for (const key of KEPT) if (key in state && memory.get(key) !== null) memory.set(key, state[key]);
+  draw(state);
+});
 
 // ---- what an address asks for
 // Keys that are not ours: the theme's search, and what other sites add to a link.

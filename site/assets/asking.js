@@ -3,12 +3,17 @@ const search = new URL(import.meta.url).search;
 const a = await import(`./almanac.js${search}`);
 const NEAR = 20; // names that are offered
 
-// `chosen` is called with a name that is a model's as it is typed, and with what was typed when the field is left.
+// `chosen` is called with a name that is a model's as it is typed, and with what was typed when the field is left (then it is a choice). What stands below is the answer
+// to `settled` alone: while another name is typed, and until its answer is there, it is dimmed.
 export function modelField(models, value, chosen) {
   const list = a.h("datalist", { id: "model-names" });
   const input = a.h("input", { type: "search", name: "model", list: "model-names", autocomplete: "off", spellcheck: "false", value });
+  let settled = value;
+  const mark = () => document.documentElement.classList.toggle("asking", input.value.trim() !== settled);
+  const choose = async (id, isChoice) => { await chosen(id, isChoice); settled = id; mark(); };
+  input.addEventListener("input", mark);
   input.addEventListener("input", async () => {
-    if (models.id.includes(input.value)) chosen(input.value);
+    if (models.id.includes(input.value)) choose(input.value);
     const typed = input.value.trim(), near = await meant(models, typed);
     if (input.value.trim() === typed) list.replaceChildren(...near.slice(0, NEAR).map((id) => a.h("option", { value: id })));
   });
@@ -16,9 +21,11 @@ export function modelField(models, value, chosen) {
     const typed = input.value.trim(), [id = typed] = await meant(models, typed);
     if (input.value.trim() !== typed) return; // something else was typed meanwhile
     input.value = id;
-    chosen(id);
+    choose(id, true);
   });
-  return a.h("label", { class: "search" }, a.h("span", {}, "Model"), input, list);
+  const label = a.h("label", { class: "search" }, a.h("span", {}, "Model"), input, list);
+  label.show = (id) => { input.value = settled = id; mark(); };
+  return label;
 }
 
 let finding;

@@ -19,13 +19,14 @@ const ORDER = Object.keys(FIELDS).filter((key) => !shared.arguments || shared.ar
 const short = (key) => key.replace(/_(id|tokens)$/, "");
 const first = asking.firstModel(models);
 function read(asked) {
-  const s = { raw: String(asked), model: a.listed(asked.get("model") ?? first, models.id) ?? asked.get("model"), gpu: asked.get("gpu") ?? "", free: asked.get("free") ?? "", ram: asked.get("ram") ?? "", beside: asked.get("beside") ?? "", with: "", wrongOthers: [] };
+  const s = { raw: String(asked), model: a.listed(asked.get("model") ?? first, models.id) ?? asked.get("model"), gpu: asked.get("gpu") ?? "", free: a.decimal(asked.get("free") ?? ""), ram: a.decimal(asked.get("ram") ?? ""), beside: asked.get("beside") ?? "", with: "", wrongOthers: [] };
   s.gpu = a.listed(s.gpu, world.gpus.map((g) => g.id)) ?? "";
   if (s.gpu) ({ others: s.with, wrong: s.wrongOthers } = together.read(asked.get("with") ?? "", world));
   s.system = a.listed(asked.get("system") ?? "", r.SYSTEMS.map(([id]) => id)) ?? r.SYSTEMS[0][0];
   s.ask = a.listed(asked.get("ask") ?? "", ASKS.map(([id]) => id)) ?? ASKS[0][0];
   // the front page's address says dtype, context, phase
   for (const key of ORDER) s[key] = asked.get(key) ?? asked.get(short(key)) ?? FIELDS[key].start ?? "";
+  for (const key of ORDER) if (FIELDS[key].step === "any") s[key] = a.decimal(s[key]);
   // a format as the front page names it, "bf16 (vLLM)", is a format and its engine; by its id alone it is the one that the card runs
   const published = world.scenarios.filter((each) => each.phase === s.phase_id);
   const meant = published.find((each) => each.dtype === s.dtype_id && each.dtype !== each.dtypeId) ??
@@ -115,8 +116,8 @@ function field(key) {
   return numberField(key, label(key, state), step, beside[key]);
 }
 function numberField(key, name, step, told) {
-  const input = a.h("input", { type: "number", name: key, min: "0", step, inputmode: step === "1" ? "numeric" : "decimal" });
-  input.addEventListener("input", () => change(key, input.validity.badInput ? "what was typed" : input.value));
+  const input = step === "1" ? a.h("input", { type: "number", name: key, min: "0", step, inputmode: "numeric" }) : a.decimalInput({ name: key });
+  input.addEventListener("input", () => change(key, input.validity.badInput ? "what was typed" : a.decimal(input.value), false));
   input.addEventListener("blur", () => calculate());
   return a.h("label", {}, a.h("span", {}, name), input, told);
 }
@@ -127,7 +128,7 @@ function show(row, of) {
     const list = FIELDS[key].isOfAsked ? optionsOf(state, key) : [];
     if (list.length && String(list) !== String([...control.options].map((o) => [o.value, o.text]))) control.replaceChildren(...list.map(([value, text]) => a.h("option", { value }, text)));
     const taken = state[key] !== "" ? state[key] : String(row?.shown?.[key] ?? row?.[key] ?? assumed(state, key, of) ?? ofModel(key, of) ?? "");
-    const isTyping = control === document.activeElement && control.type === "number";
+    const isTyping = control === document.activeElement && control.localName === "input";
     const emptied = isTyping && control.value === "" && state[key] === "";
     const wrong = faultOf(state, key) || hint(key, state[key]) || (emptied && taken !== "" ? `Empty: ${(+taken).toLocaleString("en")} is taken.` : "");
     if (!isTyping && control.value !== taken) control.value = taken;
@@ -201,17 +202,20 @@ function sayOwn(text) {
     `The reader of ${a.shown(config.model_type)} is part of the program and not of this page, which sends nothing anywhere. Beside the file, `, a.h("a", { href: a.address("terminal/") }, "in a terminal"), ":"),
     a.h("pre", {}, a.h("code", {}, `vram-almanac fits config.json${state.gpu ? ` --gpu ${state.gpu}` : ""}${state.context_tokens && !faultOf(state, "context_tokens") ? ` --context ${state.context_tokens}` : ""}`)));
 }
-form.append(told, a.h("div", { class: "controls" }, asking.modelField(models, state.model, (value) => change("model", value)), wanted), a.h("div", { class: "controls" }, card, system, freeField, ramField), others, ...groups.map(({ set }) => set), a.h("div", { class: "tools" }, pin, copy), own);
+const modelBox = asking.modelField(models, state.model, (value, isChoice = false) => change("model", value, isChoice));
+form.append(told, a.h("div", { class: "controls" }, modelBox, wanted), a.h("div", { class: "controls" }, card, system, freeField, ramField), others, ...groups.map(({ set }) => set), a.h("div", { class: "tools" }, pin, copy), own);
 form.addEventListener("submit", (event) => event.preventDefault());
-function change(key, value) {
+let isChosen = false;
+function change(key, value, isChoice = true) {
   if (state[key] === value) return;
+  isChosen = isChoice;
   if (key === "phase_id" && state.dtype_id === opening(state.phase_id).dtype_id) state.dtype_id = ""; // what the other phase begins with
   if (key === "program") state.program_version = ""; // which is the other one's
   state[key] = value;
   if (key === "free" && (value === "" || !freeFault(state))) a.memory.setFree(state.gpu, value);
   if (key === "ram" && (value === "" || !ramFault(state))) a.memory.set("ram", value);
   told.hidden = true;
-  calculate();
+  return calculate();
 }
 
 // ---- the memory that there is: typed, or what the card gives
@@ -344,7 +348,7 @@ function toldOf(out) {
   if (out.way?.isHeld) return out.ram.held(out.way, a.shown(s.model), cardOf(s) ? `one ${cardOf(s).name}` : "the card", row);
   const word = { fits: "fits", "multi-gpu": "fits", tight: "is tight", no: "does not fit" }[r.verdict(row, bytes)];
   const setting = gpu && s.free === "" ? a.settingNeeded(world, row.engine_id, row.total_bytes, row.total_bytes * (1 + row.error_band), bytes, row.sequences, a.shareOf(world, gpu, row.gpu_count, 1, row.card_share), cacheSetting(s, row), models.windowed.has(of.number) ? 1 + (row.pipeline_parallel || 1) : 1) : "";
-  return `${amount(row)}: ${word} on ${named(s, row.gpu_count)}, ${gives(s, row.gpu_count)}${setting}${word === "is tight" && !isTraining(row) ? ": it fits by less than our error" : ""}.${out.way && word === "does not fit" ? ` ${out.ram.notHeld(out.way)}` : ""}`;
+  return `${amount(row)}${word === "does not fit" && !isTraining(row) ? `, ${inFormat(of, row.dtype_id)}` : ""}: ${word} on ${named(s, row.gpu_count)}, ${gives(s, row.gpu_count)}${setting}${word === "is tight" && !isTraining(row) ? ": it fits by less than our error" : ""}.${out.way && word === "does not fit" ? ` ${out.ram.notHeld(out.way)}` : ""}`;
 }
 // How the program is told of a cache that the reader chose (another program than the engine has a word of its own).
 const cacheSetting = (s, row) => s.kv_dtype_id && row.engine_id.startsWith(s.program ?? "") ? shared.kv_dtype?.find((kv) => kv.kv_dtype_id === row.kv_dtype_id)?.setting : null;
@@ -357,10 +361,11 @@ function besideSaid({ s, of, row, bytes, way }) {
 const { SHARED } = r;
 // A model that writes, and whose config does not say how far it reads.
 const isUnread = (of, row) => !isTraining(row) && !models.context[of.number] && Boolean(of.own?.shape?.[0]?.caches) && !of.isOnlyHearing;
+const isTight = (row, bytes) => r.verdict(row, bytes) === "tight";
 function backwards({ s, of, row, found, bytes }) {
   const isContext = s.ask === "context", training = isTraining(row);
   const one = isContext ? "token" : training ? (row.unit ?? "sequence") : "user", many = `${one}s`;
-  if (!found.at) return row.total_bytes == null ? `Unknown: ${plain(row.unknown_reason ?? "nothing is known")}.` : `Not even one ${one} fits on ${named(s, row.gpu_count)}, ${gives(s, row.gpu_count)}: that takes ${amount(row)}.`;
+  if (!found.at) return row.total_bytes == null ? `Unknown: ${plain(row.unknown_reason ?? "nothing is known")}.` : isTight(row, bytes) ? `Even one ${one} is tight on ${named(s, row.gpu_count)}, ${gives(s, row.gpu_count)}: that takes ${amount(row)}, and fits by less than our error.` : `Not even one ${one} fits on ${named(s, row.gpu_count)}, ${gives(s, row.gpu_count)}: that takes ${amount(row)}.`;
   const n = found.at.toLocaleString("en");
   const for_ = isContext ? ` for ${row.sequences === 1 ? (training ? `a ${row.unit ?? "sequence"}` : "one user") : `each of ${row.sequences.toLocaleString("en")} ${training ? `${row.unit ?? "sequence"}s` : "users"}`}` : ` at ${row.context_tokens.toLocaleString("en")} tokens${training ? "" : " each"}`;
   const end = { card: `one more does not fit`, model: "all that the model reads", engine: `more wait in line: ${row.engine_id} runs no more at once by itself`, search: "nobody looked further" }[found.bound];
@@ -414,7 +419,8 @@ async function calculate() {
   wanted.hidden = of.isPipeline;
   ramField.hidden = !out.asksRam;
   form.hidden = false;
-  history.replaceState(null, "", `?${addressOf(state)}`);
+  a.step(state, `?${addressOf(state)}`, isChosen);
+  isChosen = false;
   show(row, of);
   const none = freeFault(state) || (out.asksRam && ramFault(state)) || (pasted.value.trim() && "The config.json that was pasted is asked about in a terminal: the command stands below the questions.");
   if (none) return say({ ...out, row: null, wanted: null }, `No answer. ${none}`);
@@ -542,7 +548,7 @@ async function drawWays(out) {
   const { ways } = await import(`./ways.js${search}`), ramBytes = a.freeBytes(s.ram), ram = ramBytes == null ? null : await import(`./ram.js${search}`), gpu = cardOf(s), held = a.heldOf(models, of.number);
   if (mine !== waysTurn) return;
   const to = (values) => { const address = addressOf(s); for (const [key, text] of Object.entries(values)) if (text === "") address.delete(key); else address.set(key, text); return address; };
-  const found = ways({ own: of.own, row, asked, bytes, to, gpu, card: gpu?.short ?? `${gib(bytes)} GiB`, inFormat: (id) => inFormat(of, id), ram, ramBytes, runs: (other) => !gpu || !r.refusal(world, other, held, gpu, of.own) });
+  const found = ways({ own: of.own, row, asked, bytes, stored: held, to, gpu, card: gpu?.short ?? `${gib(bytes)} GiB`, inFormat: (id) => inFormat(of, id), ram, ramBytes, runs: (other) => !gpu || !r.refusal(world, other, held, gpu, of.own) });
   box.hidden = Boolean(out.way?.isHeld && !found.length);
   box.replaceChildren(a.h("p", {}, found.length ? (out.way?.isHeld ? "Without RAM:" : "How it still does:") : "No way that is worked out here makes it fit."), a.h("ul", {}, ...found.map((way) => a.h("li", {}, ...way))),
     a.h("p", {}, ...(isTraining(row) ? [a.h("a", { href: `${a.address("techniques/")}?${new URLSearchParams({ model: s.model, ...(s.gpu && { gpu: s.gpu }) })}` }, "What else saves memory in training ›")] : [pageOf(of, s), " says what to paste for it."])));
@@ -596,5 +602,12 @@ function sql({ s, of, bytes, way, cards, isTraining, wanted: { model_id, ...rest
   const whole = objective_id ? `FROM preference_of(${[text(objective_id), text(model_id), ...list(asked)].join(", ")});${beside}` : `FROM footprint_of(${[text(model_id), ...list(asked)].join(", ")});`;
   return isLimit && !objective_id ? `SELECT max_${key === "sequences" ? key : "context_tokens"} FROM limits_on(${[text(s.gpu), text(model_id), ...list(rest)].join(", ")});\n${whole}` : whole;
 }
+a.onStep((left) => {
+  Object.assign(state, left);
+  modelBox.show(state.model);
+  for (const [box, key] of [[card, "gpu"], [system, "system"], [wanted, "ask"]]) box.querySelector("select").value = state[key];
+  told.hidden = true;
+  calculate();
+});
 await calculate();
 performance.mark("interactive");

@@ -57,10 +57,10 @@ function read() {
   one("system", a.SYSTEMS.map(([id]) => id));
   if (!asked.has("system")) ownSystem();
   one("sort", Object.keys(ORDERS));
-  const free = asked.get("free") ?? "";
+  const free = a.decimal(asked.get("free") ?? "");
   if (free && a.freeBytes(free) === null) refused.push(`free=${free}`);
   else state.free = free || (asked.has("system") ? "" : a.memory.free(state.gpu));
-  const ram = asked.get("ram") ?? "";
+  const ram = a.decimal(asked.get("ram") ?? "");
   if (ram && a.freeBytes(ram) === null) refused.push(`ram=${ram}`);
   else state.ram = plainly(ram || (state.gpu && state.gpu === a.memory.get("gpu") ? a.memory.get("ram") ?? "" : "")); // another's card is perhaps in another's computer
   state.find = asked.get("find") ?? "";
@@ -101,7 +101,7 @@ function controls() {
 }
 const free = part("free"), freeInput = form.elements.free;
 const isNoAmount = () => state.free !== "" && a.freeBytes(state.free) === null;
-freeInput.addEventListener("input", () => change("free", freeInput.validity.badInput ? "what was typed" : freeInput.value));
+freeInput.addEventListener("input", () => change("free", a.decimal(freeInput.value)));
 form.addEventListener("submit", (event) => event.preventDefault());
 form.addEventListener("change", ({ target }) => {
   if (target.name === "free") return; // heard while it is typed
@@ -121,6 +121,7 @@ function change(key, value) {
   if (key === "ram") a.memory.set("ram", value);
   refused = [];
   shown = ROWS;
+  isChosen = key !== "free";
   return draw();
 }
 
@@ -502,7 +503,7 @@ async function several(window) {
 // ---- what stands beside the table: order, name, link, CSV
 const sort = a.h("select", { name: "sort", "aria-label": "Order" }, ...Object.entries(ORDERS).map(([key, { label }]) => a.h("option", { value: key }, label)));
 const find = a.h("input", { type: "search", name: "find", placeholder: "Part of a model’s name", "aria-label": "Part of a model’s name", autocomplete: "off", spellcheck: "false" });
-sort.addEventListener("change", () => { state.sort = sort.value; draw(); });
+sort.addEventListener("change", () => { state.sort = sort.value; isChosen = true; draw(); });
 find.addEventListener("input", async () => { state.find = find.value; await naming(); isTyped = true; await draw(); });
 let names;
 async function naming() {
@@ -555,7 +556,7 @@ function sqlOfWhole() {
   return `${folded}SELECT model_id, dtype_id, max_context_tokens\nFROM compatibility\nWHERE gpu_id = '${gpu}' AND phase_id = '${phase}' AND engine_id = '${engine}'\n  AND dtype_id IN (${formats}) AND context_tokens = 512 AND sequences = 1${phase === "inference" ? "" : " AND optimizer_id = 'adamw' AND checkpointing = 'full'"}\n  AND max_context_tokens >= ${wanted()}\nORDER BY ALL;`;
 }
 // A browser takes longer to change an address than to answer, so that letters wait for the last of them.
-let later, isTyped = false;
+let later, isTyped = false, isChosen = false;
 function tell() {
   clearTimeout(later);
   if (isTyped) later = setTimeout(write, 200);
@@ -566,12 +567,17 @@ function write() {
   const address = new URLSearchParams();
   const common = { ...start, system: a.memory.unsaidSystem(a.SYSTEMS), ...Object.fromEntries(SIZES.map((key) => [key, usual(key)])) };
   for (const key of KEYS) if (state[key] !== common[key] && (key === keyOf() || !SIZES.includes(key))) address.set(key, state[key]);
-  const text = address.size ? `?${address}` : "";
-  if (!isOld && text !== location.search) history.replaceState(null, "", `${location.pathname}${text}${location.hash}`);
+  if (!isOld) a.step(state, address.size ? `?${address}` : "", isChosen);
+  isChosen = false;
   told = location.search;
 }
 let told = location.search;
-addEventListener("popstate", () => { if (location.search !== told) location.reload(); }); // a step within the page is none
+a.onStep(async (left) => {
+  Object.assign(state, left);
+  [sort.value, find.value] = [state.sort, state.find];
+  await naming();
+  await draw();
+}, () => { if (location.search !== told) location.reload(); });
 
 if (!isOld) {
   read();

@@ -24,13 +24,15 @@ export class Mine {
       if (best) {
         const said = await this.speed(g, best);
         if (said) show(said);
-      } else if (runs.length) {
+      }
+      if (runs.length && !(best?.[1] >= this.byCard.context)) {
         const [cards, sibling, shared] = await Promise.all([a.isComputer(g) ? null : this.cards(g, runs), this.sibling(g), this.shared(g, runs)]);
         if (cards) {
           const format = cards.dtypeId === "stored" ? tables.formatName("stored") : `in ${tables.formatName(cards.dtypeId)}`;
-          show(a.h("b", {}, `${cards.count} × ${g.short}`), ` hold it ${format} at ${a.tokens(this.byCard.context)} tokens, and up to ${cards.longest.toLocaleString("en")}.`);
+          const whole = cards.published ? `; ${cards.published} as published` : "";
+          show(a.h("b", {}, `${cards.count} × ${g.short}`), ` hold it ${format} at ${a.tokens(this.byCard.context)} tokens, and up to ${cards.longest.toLocaleString("en")}${whole}.`);
           const cell = this.byCard.table.querySelector("tr.mine td:is(.v-no, .v-multi-gpu)");
-          if (cell && turn === this.turn) { cell.textContent = `${cards.count} cards, ${format}: ${a.roundedTokens(cards.longest)}`; cell.className = "v-multi-gpu"; }
+          if (cell && turn === this.turn) { cell.textContent = `${cards.count} cards, ${format}: ${a.roundedTokens(cards.longest)}${whole}`; cell.className = "v-multi-gpu"; }
         }
         if (turn === this.turn) await this.others(g, turn);
         if (shared) show(...shared);
@@ -94,10 +96,18 @@ export class Mine {
   async cards(g, runs) {
     this.reckoning ??= import(`./reckon.js${search}`);
     const r = await this.reckoning, own = a.rowsOf(this.page.file, this.page.rows);
-    const found = r.fewestOf(own, runs, { model_id: this.page.model, phase_id: "inference", context_tokens: this.byCard.context, sequences: 1 }, g.bytes, CARDS);
+    const found = this.fewest(r, own, runs, g);
     if (!found) return null;
     const wanted = { model_id: this.page.model, phase_id: "inference", dtype_id: found.dtypeId, engine_id: found.engine, sequences: 1, gpu_count: found.count };
     return { ...found, longest: r.longest(own, wanted, g.bytes).at };
+  }
+
+  // The same in few cards; and in how many as it is published, where fewer hold what that is converted to.
+  fewest(r, own, runs, g) {
+    const asked = { model_id: this.page.model, phase_id: "inference", context_tokens: this.byCard.context, sequences: 1 };
+    const found = r.fewestOf(own, runs, asked, g.bytes, CARDS), stored = runs.filter((row) => row.dtypeId === "stored");
+    if (found && found.dtypeId !== "stored" && stored.length) found.published = r.fewestOf(own, stored, asked, g.bytes, CARDS)?.count;
+    return found;
   }
 
   // The other cards of the table that do not hold it alone, as one's own: the fewest of them, not of the numbers that are published.
@@ -110,11 +120,11 @@ export class Mine {
       if (!known.has(key)) {
         await new Promise((next) => { setTimeout(next); }); // the page stays at hand meanwhile
         if (turn !== this.turn) return;
-        known.set(key, r.fewestOf(own, runs, { model_id: this.page.model, phase_id: "inference", context_tokens: byCard.context, sequences: 1 }, g.bytes, CARDS));
+        known.set(key, this.fewest(r, own, runs, g));
       }
       const found = known.get(key);
       if (!found) continue;
-      cell.textContent = `${found.count} cards, ${found.dtypeId === "stored" ? "as published" : `in ${tables.formatName(found.dtypeId)}`}`;
+      cell.textContent = tables.severalSaid(g, found.count, found.dtypeId, found.published);
       cell.className = "v-multi-gpu";
     }
     byCard.table.querySelector("[data-counts]")?.replaceChildren();

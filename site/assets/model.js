@@ -147,7 +147,7 @@ class Page {
     first.before(this.told);
   }
 
-  tell() {
+  tell(isChosen) {
     const { state } = this;
     const query = new URLSearchParams();
     const put = (key, value, otherwise) => { if (value !== otherwise) query.set(key, value); };
@@ -160,8 +160,7 @@ class Page {
       if (state[kind]) for (const key of keys) put(kindOf(state.phase) === kind ? key : `${kind}.${key}`, state[kind][key], this.start[kind][key]);
     put("cards", state.cards, "common");
     put("figure", state.figure, "full");
-    const text = query.size ? `?${query}` : "";
-    if (text !== location.search) history.replaceState(history.state, "", `${location.pathname}${text}${location.hash}`);
+    a.step(state, query.size ? `?${query}` : "", isChosen);
   }
 
   // ---- controls: every form that asks for the card says the same one
@@ -194,7 +193,7 @@ class Page {
       of()[key] = typeof of()[key] === "number" ? +value : value;
       if (!kind) a.memory.set(key, value);
       this.say([]);
-      this.tell();
+      this.tell(true);
       this.draw();
     });
     const select = found.querySelector("select");
@@ -237,7 +236,7 @@ page.controls();
 page.tell();
 page.unfold();
 page.draw();
-addEventListener("popstate", () => { page.read(); page.draw(); });
+a.onStep((state) => { page.state = state; page.draw(); }, () => { page.read(); page.draw(); });
 // some browsers tell only of the one, some only of the other
 const paper = (isPrinted) => { for (const table of page.tables) isPrinted ? table.split(PAPER) : table.join(); };
 addEventListener("beforeprint", () => paper(true));

@@ -191,7 +191,8 @@ export class ByCard extends CardTable {
       const [row, longest, users] = best;
       const own = world.dtypes.find(([id]) => id === row.dtypeId)?.[2]; // named where it is another than the format's own, which runs here too
       const engine = row.engine === own || !runs.some((each) => each.dtypeId === row.dtypeId && each.engine === own) ? [] : [" ", a.h("small", {}, world.engines.find(([each]) => each === row.engine)?.[1] ?? row.engine)];
-      cells.push(a.h("td", { class: "v-fits" }, formatName(row.dtypeId), ...engine), td("v-fits", a.reached(longest, whole), { title: !whole && a.UNREAD }), td("v-fits", users ? (users > 9999 ? a.short(users) : String(users)) : "–"));
+      const isShort = longest < this.context, kind = isShort ? "v-short" : "v-fits";
+      cells.push(a.h("td", { class: kind }, formatName(row.dtypeId), ...engine, ...(isShort ? [" ", a.h("small", {}, "falls short")] : [])), td(kind, a.reached(longest, whole), { title: !whole && a.UNREAD }), td(kind, users ? (users > 9999 ? a.short(users) : String(users)) : "–"));
     } else cells.push(this.several(runs, g, td));
     for (const [phase, dtypeId] of "trained" in this.table.dataset ? [["qlora", "nf4"], ["lora", "bf16"]] : []) {
       const row = this.find(phase, dtypeId);
@@ -212,11 +213,14 @@ export class ByCard extends CardTable {
     });
     if (ways.length) {
       const [gpus, dtypeId] = ways.reduce((x, y) => (y[0] < x[0] ? y : x));
-      return td("v-multi-gpu", `${gpus} ${a.isComputer(g) ? "computers" : "cards"}, ${dtypeId === "stored" ? "as published" : `in ${formatName(dtypeId)}`}`, { colSpan: 3 });
+      return td("v-multi-gpu", severalSaid(g, gpus, dtypeId, ways.find(([, id]) => id === "stored")?.[0]), { colSpan: 3 });
     }
     return td("v-no", `no, not on ${this.table.dataset.most} ${a.isComputer(g) ? "computers" : "cards"}`, { colSpan: 3 });
   }
 }
+// The fewest cards and their format; how many hold it as it is `published`, where fewer hold what that is converted to.
+export const severalSaid = (g, count, dtypeId, published) =>
+  `${count} ${a.isComputer(g) ? "computers" : "cards"}, ${dtypeId === "stored" ? "as published" : `in ${formatName(dtypeId)}${published ? `; ${published} as published` : ""}`}`;
 // The best format that holds a context, or the one that goes farthest, with how far and how many at once; null where none fits.
 export function bestOf(world, runs, bytes, context) {
   const far = runs.map((row) => [row, ...limits.reach(world.limits, row, bytes)]);

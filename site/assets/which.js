@@ -39,7 +39,7 @@ one("cache", CACHES.map(([id]) => id));
 one("up_to", UP_TO.map(String));
 one("kind", KINDS);
 one("system", r.SYSTEMS.map(([id]) => id));
-const used = asked.get("used") ?? "";
+const used = a.decimal(asked.get("used") ?? "");
 if (used && a.freeBytes(used) === null) refused.push(`used=${used}`);
 else state.used = used;
 one("sort", Object.keys(ORDERS));
@@ -56,8 +56,8 @@ form.append(
 form.addEventListener("submit", (event) => event.preventDefault());
 // What a desktop takes nobody can say for others: it is typed, and taken off every card.
 function takenBox() {
-  const box = a.h("input", { type: "number", name: "used", min: "0", step: "any", inputmode: "decimal", value: state.used });
-  box.addEventListener("input", () => { if (box.value === "" || a.freeBytes(box.value) !== null) change("used", box.value); });
+  const box = a.decimalInput({ name: "used", value: state.used });
+  box.addEventListener("input", () => { const used = a.decimal(box.value); if (used === "" || a.freeBytes(used) !== null) change("used", used); });
   return a.h("label", { "data-part": "taken", hidden: true }, a.h("span", {}, "The desktop takes, GiB"), box);
 }
 const given = (g) => (state.system !== "desktop" ? r.under(state.system, g) : state.used === "" ? null : Math.max(0, r.under("linux", g) - a.freeBytes(state.used)));

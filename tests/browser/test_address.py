@@ -172,3 +172,37 @@ def test_what_fits_mine_waits_for_a_card(open_page, only):
     assert "choose your card" in page.locator("#note").inner_text()
     page.locator("select[name=gpu]").select_option("rtx-4090")
     expect(page.locator("#note")).not_to_contain_text("choose your card")
+
+
+@pytest.mark.parametrize(
+    ("path", "card", "kind", "other"),
+    [
+        ("", "#window select[name=gpu]", "#window select[name=want]", "vision"),
+        ("calculator/", "#calc select[name=gpu]", "#calc select[name=dtype_id]", "gguf-q4_k_m"),
+        ("models/acme/Alpha-7B-Instruct/", "[data-controls=mine] select[name=gpu]", "[data-controls=mine] select[name=cards]", "all"),
+    ],
+)
+def test_back_takes_the_last_choice_away_and_what_is_typed_is_no_step(open_page, site_url, path, card, kind, other):
+    page = open_page("models/")
+    page.goto(site_url + path)
+    page.wait_for_selector('html[data-almanac="ready"]')
+    begun, first = page.url, page.locator(kind).input_value()
+    page.locator(card).select_option("l40s")
+    page.wait_for_url("**gpu=l40s**")
+    if path == "calculator/":
+        page.get_by_label("Context, tokens").type("1024")
+    chosen = page.locator(kind).input_value()
+    page.locator(kind).select_option(other)
+    page.wait_for_url(f"**={other}**")
+    page.go_back()
+    expect(page.locator(kind)).to_have_value(chosen)
+    expect(page.locator(card)).to_have_value("l40s")
+    page.go_back()  # nor is the card remembered that was taken back
+    expect(page.locator(card)).to_have_value("")
+    expect(page.locator(kind)).to_have_value(first)
+    assert page.url.partition("?")[0] == begun.partition("?")[0] and "gpu=" not in page.url
+    page.go_forward()
+    expect(page.locator(card)).to_have_value("l40s")
+    page.go_back()
+    page.go_back()
+    assert page.url == site_url + "models/"

@@ -71,6 +71,33 @@ def test_what_does_not_fit_says_how_it_does_and_each_way_leads_there(open_page):
         assert not page.locator('#calc [data-part="ways"]').is_visible()
 
 
+def test_what_one_card_does_not_hold_even_packed_is_offered_on_a_few_in_a_format_that_is_named(open_page):
+    page = open_page("calculator/?model=acme/CamelCoder.2-405B&gpu=l40s&dtype_id=bf16")
+    expect(answer(page)).to_contain_text("GiB, ± 4 %, in bf16: does not fit on L40S")
+    ways = page.locator('#calc [data-part="ways"] li')
+    expect(ways.first).to_have_text(re.compile(r"^5 × L40S in Q3_K_M \(llama\.cpp, Ollama\): [\d.]+\sGiB on each\.$"))
+    expect(ways.filter(has_text="L40S in bf16, shared by")).to_contain_text("GiB on each")
+    ways.first.get_by_role("link").click()
+    expect(answer(page)).to_contain_text("fits on 5 × L40S")
+
+
+def test_what_is_tight_is_not_said_not_to_fit_when_it_is_asked_how_far_it_goes(open_page):
+    page = open_page("calculator/?model=acme/Alpha-7B-Instruct&gpu=rtx-4090&dtype_id=bf16&free=13.3&ask=context")
+    expect(answer(page)).to_contain_text("Even one token is tight on RTX 4090, 13.3 GiB free: that takes 13.0 GiB")
+
+
+def test_a_decimal_comma_is_understood_and_thousands_are_not_guessed(open_page):
+    page = open_page("calculator/?model=acme/Alpha-7B-Instruct&gpu=rtx-4090&dtype_id=bf16&free=10,5")
+    field = page.get_by_label("Free memory, GiB")
+    expect(field).to_have_value("10.5")
+    expect(answer(page)).to_contain_text("10.5 GiB free")
+    field.fill("17,25")
+    expect(answer(page)).to_contain_text("17.3 GiB free")
+    page.wait_for_url("**free=17.25**")
+    field.fill("17,250")
+    expect(answer(page)).to_have_text("No answer. “17,250” is no amount of memory, in GiB.")
+
+
 def test_the_fewest_cards(page):
     page.get_by_label("My card").select_option("rtx-3060-12gb")
     page.get_by_label("I want to know").select_option("cards")

@@ -1,6 +1,7 @@
 """A model's page as people use it: with their own card, from a link, on a phone and on paper, in a real browser."""
 
 import re
+from contextlib import contextmanager
 import zlib
 
 import pytest
@@ -212,6 +213,41 @@ def test_what_scripts_say_of_each_card_is_what_the_page_says(open_page, path):
     assert path != LARGE or {text for cells in drawn.values() for text in cells if "cards" in text}
 
 
+@contextmanager
+def page_says(visits, site_url, **values):
+    """Pages of models with other values in some of their data, as those of other models have."""
+
+    def other(route):
+        html = route.fetch().text()
+        for name, value in values.items():
+            html = re.sub(f'data-{name}="[^"]*"', f'data-{name}="{value}"', html)
+        route.fulfill(body=html, content_type="text/html")
+
+    context, _stays = visits(site_url, {})
+    context.route(re.compile(r"/models/acme/[^/]+/(\?.*)?$"), other)
+    yield
+    context.unroute_all()
+
+
+def test_of_what_is_published_in_few_bits_scripts_count_cards_in_both(open_page, visits, site_url):
+    with page_says(visits, site_url, cards="stored/transformers gguf-q8_0/llama.cpp"):
+        page = open_page(LARGE)
+        assert by_card(page)["MI300X"][0] == "4 cards, in Q8_0; 8 as published"
+        page.locator("[data-controls=mine] select[name=gpu]").select_option("mi300x")
+        expect(page.locator("[data-mine]")).to_contain_text(re.compile(r"3 × MI300X hold it in Q8_0 .*; \d as published\."))
+        expect(page.locator("[data-cards] tr.mine td").first).to_have_text(re.compile(r"^3 cards, in Q8_0: .*; \d as published$"))
+
+
+def test_a_format_that_holds_less_than_is_asked_falls_short_and_is_no_fit(open_page, visits, site_url):
+    with page_says(visits, site_url, cards="gguf-q8_0/llama.cpp", context="32768"):
+        page = open_page(f"{MODEL}?gpu=rtx-3060-12gb")
+        mine = page.locator("[data-cards] tr.mine td")
+        expect(mine.first).to_have_text("Q8_0 falls short")
+        expect(mine.nth(1)).to_have_text("16k")
+        assert page.locator("[data-cards] tr.mine td.v-fits").count() == 0
+        expect(page.locator("[data-mine] li", has_text="2 × RTX 3060 12GB")).to_contain_text("hold it in Q8_0 at 32k")
+
+
 @pytest.mark.full
 def test_a_card_that_holds_nothing_says_how_many_do(open_page):
     cells = by_card(open_page(LARGE))
@@ -234,6 +270,7 @@ def test_the_bars_of_formats_open_to_their_parts(open_page):
     )
     assert bf16.locator("p").count() == 2  # two engines of one format together
     assert page.locator("#levels").get_attribute("d").count("M") >= 1
+    assert page.locator(".bars > p text").first.text_content() == "12"  # what the first line is
 
 
 def commands(page):
@@ -315,3 +352,4 @@ def test_on_paper_no_card_is_lost_and_no_sheet_is_blank(open_page, paper):
     page.emulate_media(media="print")
     page.set_viewport_size({"width": PAPER[paper], "height": 1000})
     assert not page.evaluate(BEYOND, PAPER[paper])
+    assert page.locator("details.run:visible").count() == 1, "a command that is folded is no bare title"

@@ -302,6 +302,22 @@ def test_a_config_that_is_pasted_takes_the_other_models_answer_away(open_page):
 
 
 @pytest.mark.parametrize("path", ["calculator/", "which-card/", "techniques/"])
+def test_the_answer_to_another_model_is_dimmed_while_a_name_is_typed(open_page, path):
+    page = open_page(path)
+    field, told = page.locator("input[name=model]"), page.locator(".answer").first
+    expect(told).to_have_css("opacity", "1")
+    begun = field.input_value()
+    field.fill("beta")
+    expect(told).to_have_css("opacity", "0.35")
+    field.fill(begun)
+    expect(told).to_have_css("opacity", "1")
+    field.fill("beta")
+    field.press("Enter")
+    page.wait_for_url("**Beta-MoE**")
+    expect(told).to_have_css("opacity", "1")
+
+
+@pytest.mark.parametrize("path", ["calculator/", "which-card/", "techniques/"])
 def test_a_model_is_asked_by_its_name_as_people_write_it(open_page, path):
     page = open_page(path)
     field = page.locator("input[name=model]")

@@ -21,6 +21,7 @@ from pipeline.render.data.support import Refusal
 from pipeline.render.data.window import Window
 from pipeline.render.draw import plot, preview
 from pipeline.render.pages import answer, errors, model_file, pipelines, redirects
+from pipeline.render.pages.bars import bars
 from pipeline.render.pages.front import Front
 from pipeline.render.pages.gpus import COLUMNS, FAR, GpuPages
 from pipeline.render.pages.models import ModelPages
@@ -354,6 +355,15 @@ def test_a_card_s_page_has_the_columns_that_it_runs_and_answers_in_one_of_them(p
     assert "won’t run" not in nothing.partition('id="refused"')[0]
 
 
+def test_a_card_whose_owner_may_let_it_give_more_says_so_where_it_says_what_it_gives(pages):
+    card = next(g for g in pages.book.gpus if g["gpu_id"] == "rtx-3060-12gb")
+    told = GpuPages(pages.book, pages, Window(pages.book, pages.paths))
+    assert "by a setting" not in told.render(card)
+    more = told.render(card | {"raisable_bytes": 120 * 2**30, "raised_by": "ttm.pages_limit"})
+    first = more.partition('id="systems"')[0]
+    assert 'are usable as it comes, <a href="#gives">up to 120 by a setting</a>.' in first
+
+
 def test_what_runs_on_apple_s_chips_alone_stands_first():
     assert next(engine for _phase, dtype, engine in COLUMNS if dtype == "bf16") == "mlx-lm"
     assert [dtype for _phase, dtype, _engine in COLUMNS[1:4]] == ["mlx-8bit", "mlx-6bit", "mlx-4bit"]
@@ -368,3 +378,14 @@ def test_smaller_siblings_are_of_the_same_maker_and_come_largest_first(pages):
         ("acme/Alpha-7B-Instruct", "7B"),
     ]
     assert pages.siblings.smaller(names["acme/Alpha-7B-Instruct"]) == []
+
+
+def test_the_lines_above_the_bars_are_named_where_there_is_room(pages):
+    sizes = [("8 GB card", 7.6), ("12 GB card", 11.6), ("24 GB card", 23.4), ("141 GB card", 139.0)]
+    points = {("inference", "bf16", "transformers"): [[8192], [30 * 2**30], [0.05], {"weights_bytes": 30 * 2**30}, None]}
+    (asked,) = [s for s in pages.inference[8192] if (s.dtype_id, s.engine_id) == ("bf16", "transformers")]
+    (bar,) = bars(points, [asked], {}, None, (), sizes)
+    assert [size for size, _x in bar["sizes"]] == ["8", "12", "24"] and bar["lines"].count("M") == 3
+    wide = {("inference", "bf16", "transformers"): [[8192], [600 * 2**30], [0.05], {"weights_bytes": 600 * 2**30}, None]}
+    (bar,) = bars(wide, [asked], {}, None, (), sizes)
+    assert [size for size, _x in bar["sizes"]] == ["8", "141"] and bar["lines"].count("M") == 4

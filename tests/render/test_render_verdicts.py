@@ -251,6 +251,46 @@ def test_on_every_card_a_format_is_that_of_the_engine_that_the_answer_speaks_of(
     assert {cell for cell, is_there in zip(cells, nvidia, strict=True) if is_there} == {said}
 
 
+def by_card(book, name, longest, converted):
+    """Of a model that is published in fp8 the formats, and what each common card is said to do with it."""
+    packed = [m | {"stored_format": "fp8" if m["model_id"] == name else m["stored_format"]} for m in book.models]
+    changed = replace(book, tables=book.tables | {"model": packed})
+    number = next(i for i, m in enumerate(packed) if m["model_id"] == name)
+    held = {"longest": {name: longest}, "most": {}, "lengths": {}, "looked": {}}
+    cards = ByCard(changed, Support(book), lambda: held, lambda _number: {}, lambda _number: converted)
+    context = SHORT_TOKENS if name == SHORT else 8192
+    rows = book.rows(["inference"], **book.default("inference", context_tokens=context))
+    told = cards.values(number, rows, context, is_packed=True)["rows"]
+    ids = [gpu["gpu_id"] for gpu in book.common]
+    return cards.formats(number), dict(zip(ids, (row.partition("</th>")[2] for row in told), strict=True))
+
+
+def test_what_is_published_in_few_bits_goes_on_to_what_it_is_converted_to(book):
+    published, four = ("stored", "transformers"), ("gguf-q4_k_m", "llama.cpp")
+    places = len({gpu["capacity_bytes"] for gpu in book.gpus})
+    no, all_ = [0] * places, [SHORT_TOKENS] * places
+    known = {published: no, four: all_, ("bf16", "vllm"): all_}
+    formats, cells = by_card(book, SHORT, known, {"gguf-q4_k_m"})
+    assert formats == [published, four], "bf16 nobody publishes"
+    assert all("Q4_K_M" in cell and "v-fits" in cell for cell in cells.values())
+    assert by_card(book, SHORT, known | {published: all_}, {"gguf-q4_k_m"})[1]["rtx-4090"].count("as published") == 1
+    formats, cells = by_card(book, SHORT, known, ())  # a quantisation of another's model is that alone
+    assert formats == [published] and not any("Q4_K_M" in cell for cell in cells.values())
+
+
+def test_of_what_is_published_in_few_bits_cards_are_counted_in_both(book):
+    places = len({gpu["capacity_bytes"] for gpu in book.gpus})
+    known = {("stored", "transformers"): [0] * places, ("gguf-q8_0", "llama.cpp"): [0] * places}
+    _formats, cells = by_card(book, "acme/CamelCoder.2-405B", known, {"gguf-q8_0"})
+    assert "4 cards, in Q8_0; 8 as published<" in cells["mi300x"]
+
+
+def test_a_format_that_holds_less_than_is_asked_is_not_said_to_fit(book):
+    places = len({gpu["capacity_bytes"] for gpu in book.gpus})
+    _formats, cells = by_card(book, SHORT, {("stored", "transformers"): [SHORT_TOKENS - 1] * places}, ())
+    assert all("falls short" in cell and "v-fits" not in cell for cell in cells.values())
+
+
 def test_what_is_published_in_few_bits_is_told_as_it_is(book):
     number = next(i for i, m in enumerate(book.models) if m["model_id"] == "acme/Beta-MoE-30B-A3B")
     plain = answer(book, number)

@@ -11,6 +11,20 @@ from pipeline.render.pages import reach
 from pipeline.render.pages.answer import WHOLE
 
 
+FIGURE, APART = 50, 25  # thousandths of the width of the bars that a figure takes, and what is between two sizes, on a phone too
+
+
+def _named(sizes: Sequence[str], lines: Sequence[int]) -> list[tuple[str, float]]:
+    """The sizes of cards that have room above their lines, and where they stand, in per cent."""
+    found, end = [], 0.0
+    for size, x in zip(sizes, lines, strict=True):
+        half = (FIGURE * len(size) + APART) / 2
+        if x < 1000 and (not found or x - half >= end):
+            found.append((size, x / 10))
+            end = x + half
+    return found
+
+
 def bars(
     points: Mapping[tuple, list],
     scenarios: Sequence[Scenario],
@@ -33,13 +47,14 @@ def bars(
         rows = [row for row in rows if row[0].dtype_id == alone]
     scale = max((total for _s, _parts, total, _band in rows), default=1)
     lines = [round(1000 * gib * words.GIB / scale) for _label, gib in levels]
+    named = _named([label.partition(" ")[0] for label, _gib in levels], lines)
     path = "".join(f"M{x}-2v14" for x in lines if x < 1000)
     bars = []
     for s, found, total, _band in rows:
         parts = [(c.removesuffix("_bytes"), found[c]) for c in PARTS if found.get(c)]
         label = words.format_name(s.dtype_id, stored)
         bars.append(
-            {"format": s.dtype_id, "label": label, "engine": engines.get(s), "total": total, "lines": path}
+            {"format": s.dtype_id, "label": label, "engine": engines.get(s), "total": total, "lines": path, "sizes": named}
             | {"bar": plot.bar(parts, scale, '<use href="#levels"/>'), "used": {c for c, _size in parts}}
         )
     return bars

@@ -6,7 +6,7 @@ tells it of any other (site/assets/model_tables.js), from the same limits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 from math import inf
 from typing import NamedTuple
@@ -57,12 +57,17 @@ class Best(NamedTuple):
 
 class ByCard:
     """`held` gives the limits that reach.read found, for the models that are asked about; `engines` by format that which a model's answer speaks
-    of (answer.py)."""
+    of (answer.py); `converted` the formats that people make of a model which is published in fewer bits, and that its page tells."""
 
     def __init__(
-        self, book: Book, support: Support, held: Callable[[], dict], engines: Callable[[int], Mapping[str, str]]
+        self,
+        book: Book,
+        support: Support,
+        held: Callable[[], dict],
+        engines: Callable[[int], Mapping[str, str]],
+        converted: Callable[[int], Collection[str]] = lambda _number: (),
     ) -> None:
-        self.book, self.support, self.held, self.engines = book, support, held, engines
+        self.book, self.support, self.held, self.engines, self.converted = book, support, held, engines, converted
         self._runs: dict[tuple, bool] = {}
 
     @cached_property
@@ -81,16 +86,15 @@ class ByCard:
         return {g["gpu_id"]: place[g["capacity_bytes"]] for g in self.book.gpus}
 
     def formats(self, number: int) -> list[tuple[str, str]]:
-        """The formats that a model is offered in: of one that is published in fewer bits that alone."""
+        """The formats that a model is offered in: one that is published in fewer bits as it is, then what it is converted to."""
         stored = self.book.models[number]["stored_format"]
         own = "" if stored is None or stored in WHOLE else GGUF_OF.get(stored, "stored")
         known = self._of("longest", number)
         published = [key for key in known if key[0] == own]
-        if published:
-            return published
-        offered, spoken_of = [key for key in QUALITY if key in known], self.engines(number)
-        place = {dtype: i for i, (dtype, _engine) in reversed(list(enumerate(offered)))}
-        return sorted(offered, key=lambda key: (place[key[0]], spoken_of.get(key[0]) != key[1]))
+        converted = self.converted(number) if published else ()
+        offered = [key for key in QUALITY if key in known and (not published or key[0] in converted)]
+        place, spoken_of = {dtype: i for i, (dtype, _engine) in reversed(list(enumerate(offered)))}, self.engines(number)
+        return published + sorted(offered, key=lambda key: (place[key[0]], spoken_of.get(key[0]) != key[1]))
 
     def values(self, number: int, scenarios: list[Scenario], context: int, is_packed: bool = False) -> dict | None:
         """The rows of the table, and what the browser needs to make more; None where no limit is known. What `is_packed` is not trained:
@@ -156,14 +160,26 @@ class ByCard:
             return Best("fits" if far >= context else "shorter", *best, far, users and users[place], 1)
         ways = []
         for rank, key in enumerate(runs):
-            totals = self.book.totals(number, self.book.index[by_key[key]])
-            verdict, cards, _kib = words.judge(totals, self.book.counts, gpu["capacity_bytes"] // 1024)
-            if verdict == "multi-gpu":
+            if cards := self._several(number, by_key[key], gpu):
                 ways.append((cards, rank))
         if not ways:
             return Best("no")
         cards, rank = min(ways)
         return Best("multi-gpu", *runs[rank], gpu_count=cards)
+
+    def _several(self, number: int, scenario: Scenario, gpu: dict) -> int | None:
+        """How many of a card hold a scenario that one does not; None where none of the published numbers does."""
+        totals = self.book.totals(number, self.book.index[scenario])
+        verdict, cards, _kib = words.judge(totals, self.book.counts, gpu["capacity_bytes"] // 1024)
+        return cards if verdict == "multi-gpu" else None
+
+    def _as_published(self, number: int, gpu: dict, best: Best, scenarios: list[Scenario]) -> str:
+        """How many cards hold what is published in fewer bits as it is, where fewer hold what it is converted to."""
+        own = next((s for s in scenarios if s.dtype_id == "stored" and (s.dtype_id, s.engine_id) in self.formats(number)), None)
+        if best.dtype_id == "stored" or own is None or not self._does_run(own, number, gpu["gpu_id"]):
+            return ""
+        cards = self._several(number, own, gpu)
+        return f"; {cards} as published" if cards else ""
 
     def _beside(self, number: int, gpu_id: str, best: Best, scenarios: list[Scenario]) -> str:
         """The name of the best format's engine where the card runs the format's own too, which is not it; else nothing."""
@@ -186,7 +202,10 @@ class ByCard:
             cells = _best(best, whole, model["stored_format"], self._beside(number, gpu["gpu_id"], best, scenarios))
         elif best.verdict == "multi-gpu":
             how = "as published" if best.dtype_id == "stored" else f"in {words.format_name(best.dtype_id)}"
-            cells = Markup('<td colspan="3" class="v-multi-gpu">{} {}, {}</td>').format(best.gpu_count, several, how)
+            more = self._as_published(number, gpu, best, scenarios)
+            cells = Markup('<td colspan="3" class="v-multi-gpu">{} {}, {}{}</td>').format(
+                best.gpu_count, several, how, more
+            )
         elif best.verdict == "no":
             cells = Markup('<td colspan="3" class="v-no">no, not on {} {}</td>').format(self.most, several)
         else:
@@ -216,7 +235,11 @@ def _best(best: Best, whole: int | None, stored: str | None, engine: str) -> Mar
     longest, users = best.max_context_tokens, best.max_sequences
     text = words.reached(longest, whole, None, words.rounded_tokens(longest))
     at_once = "–" if not users else words.count(users) if users > 9999 else str(users)
-    name = words.format_name(best.dtype_id, stored) + Markup(" <small>{}</small>").format(engine) * bool(engine)
-    return Markup('<td class="v-fits">{}</td><td class="v-fits"{}>{}</td><td class="v-fits">{}</td>').format(
-        name, "" if whole else words.UNREAD, text, at_once
+    is_short = best.verdict == "shorter"
+    name = words.format_name(best.dtype_id, stored) + Markup("").join(
+        Markup(" <small>{}</small>").format(said) for said in (engine, "falls short" * is_short) if said
+    )
+    kind = "v-short" if is_short else "v-fits"
+    return Markup('<td class="{0}">{1}</td><td class="{0}"{2}>{3}</td><td class="{0}">{4}</td>').format(
+        kind, name, "" if whole else words.UNREAD, text, at_once
     )

@@ -58,7 +58,7 @@ class ModelPages:
         self.support, self.relatives = Support(book), Relatives(book.models)
         self.headlines = Headlines(book, self)
         self.reach = Reach(book, lambda: self.held)
-        self.by_card = ByCard(book, self.support, lambda: self.held, self._engines)
+        self.by_card = ByCard(book, self.support, lambda: self.held, self._engines, self._converted)
         self.commands = Commands(book.models, self.relatives, commands.weights(book.folder))
 
     @cached_property
@@ -213,7 +213,6 @@ class ModelPages:
             and self.by_card.values(number, inference, context or self.wanted[0], bool(self.own_format(number))),
             smaller=known and (smaller := self.siblings.smaller(number)) and htmlsafe_json_dumps(smaller),
             bars=bars,
-            levels=self.reach.levels,
             used_run={part for bar in bars for part in bar["used"]},
             repositories=htmlsafe_json_dumps(self.commands.repositories(number)),
             commands=self.commands.of(
@@ -266,6 +265,10 @@ class ModelPages:
         least = self.headlines.answers.least(number, self.shown(number)[0])
         return {dtype: scenario.engine_id for dtype, (scenario, _where) in least.items()}
 
+    def _converted(self, number: int) -> set[str]:
+        """The formats beside its own that are told of a model which is published packed, and is no quantisation of another's."""
+        return set() if self.own_format(number) else self.told(number) or set()
+
     def _bars(self, number: int, inference: list[Scenario]) -> list[dict]:
         """A bar for each format, of the engine that the answer speaks of."""
         chosen = [scenario for scenario, _where in self.headlines.answers.least(number, inference).values()]
@@ -301,6 +304,7 @@ class ModelPages:
             name: [
                 self.book.models[number]["stored_format"],
                 self.book.models[number]["max_context_tokens"],
+                sorted(self._converted(number)),
                 sorted(self.told(number) or ()),
             ]
             for name, number in place.items()
