@@ -19,7 +19,9 @@ from .problems import Wrong
 from .sentence_words import BITS, LENDER, Said, all_said, is_between, is_counted, spaced
 
 _PASTED = re.compile(r"(?i)(ollama run \S+)(?: (.+))?")  # a tag follows, and nothing else is of the name
-_COMMAND = re.compile(r"(?i)(ollama (run|pull|show)|(vllm|sglang) serve|llama-(server|cli) -(hf|m)|hf download|lms (get|load))")
+_COMMAND = re.compile(
+    r"(?i)(ollama (run|pull|show)|(vllm|sglang) serve|llama-(server|cli) -(hf|m)|hf download|lms (get|load))"
+)
 _SIZE = re.compile(r"(?i)\d+(?:\.\d+)?[bm]")
 _NUMBER = re.compile(r"(?i)v?\d+(\.\d+)*[bm]?")
 # what people want, by the word of the list of wishes
