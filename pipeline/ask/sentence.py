@@ -13,7 +13,7 @@ from pipeline.base.bounds import in_words, visible
 
 from . import card_names
 from .almanac import Almanac
-from .near import meant_by
+from .near import is_tuned, meant_by
 from .near import unknown as unknown_name
 from .problems import Wrong
 from .sentence_words import BITS, LENDER, Said, all_said, is_between, is_counted, quoted, spaced
@@ -72,7 +72,7 @@ def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespa
     for bits in (said.value for said in found if said.option == _BITS):  # of which format, its program says
         name = f"{name} {bits}"
     found = [said for said in found if said.option != _BITS]
-    name, unheard = _with_size(almanac, name, unheard)
+    name, unheard = _untuned(almanac, *_with_size(almanac, name, unheard))
     found, unheard = _of_its_size(almanac, found, unheard)
     if unheard and not pasted and _models(almanac, [asked.model]):
         return asked, ""  # (a word of its name that changes nothing: instruct)
@@ -260,6 +260,15 @@ def _with_size(almanac: Almanac, name: str, unheard: list[str]) -> tuple[str, li
         if count and abs(count - said) <= _SAME_SIZE * said:
             return name, rest
     return name, unheard
+
+
+def _untuned(almanac: Almanac, name: str, unheard: list[str]) -> tuple[str, list[str]]:
+    """The id of what a model was made from, where the words say that it is meant: llama 3.2 3b base."""
+    rest = [word for word in unheard if word.lower() not in ("base", "pretrained", "pt")]
+    rows = almanac.rows(_OF_RUNS, {"names": [name]}) if len(rest) < len(unheard) else []
+    if not rows or not rows[0]["model_id"] or is_tuned(rows[0]["model_id"]) or rows[0]["dtype_named"]:
+        return name, unheard
+    return rows[0]["model_id"], rest
 
 
 def _check_format(almanac: Almanac, name: str, unheard: Sequence[str]) -> None:
