@@ -12,7 +12,10 @@ from .almanac import Almanac, Row
 
 _SIZE = re.compile(r"(?i)(?<![a-z0-9.])(\d+(?:\.\d+)?[bm])(?![a-z0-9])")
 
-_MOST, _SHOWN = 20, 3  # models that have the words of a name (more are a whole family's: llama), and those that are told
+_MOST, _SHOWN = (
+    20,
+    3,
+)  # models that have the words of a name (more are a whole family's: llama), and those that are told
 # Models that have all words of a name, and those with a letter wrong in one of three and more: the one first that is known, of those whose name begins
 # so, and the most downloaded of them. Numbers are never other numbers.
 _HELD = """
@@ -53,7 +56,10 @@ def _of_words(asked: str, rows: list[Row]) -> tuple[str, str] | None:
     if not others:
         return meant, ""
     shown = ", ".join(map(visible, others[:_SHOWN])) + (" …" if len(others) > _SHOWN else "")
-    return meant, f"{in_words(asked)} may be {shown} as well: asked of {visible(meant)}, the first of them by name and downloads."
+    return (
+        meant,
+        f"{in_words(asked)} may be {shown} as well: asked of {visible(meant)}, the first of them by name and downloads.",
+    )
 
 
 def _misspelt(asked: str, rows: list[Row]) -> tuple[str, str] | None:
@@ -103,7 +109,12 @@ def tuned_of(almanac: Almanac, asked: str, row: Row) -> Row | None:
     """The model of the same maker and shape that is tuned to answer, with `base_id`, where some words were taken for what it was made from: who wants
     to talk to it means that one. An id, or a name as the Hub has it, is itself."""
     name = row["model_id"].rpartition("/")[2]
-    if row["pipeline_tag"] not in TALKING or "/" in asked or name in asked or re.search(r"(?i)\b(base|pt|pretrained)\b", asked):
+    if (
+        row["pipeline_tag"] not in TALKING
+        or "/" in asked
+        or name in asked
+        or re.search(r"(?i)\b(base|pt|pretrained)\b", asked)
+    ):
         return None
     query = """
         FROM model WHERE split_part(model_id, '/', 1) = $maker AND pipeline_tag = $task AND anatomy_grade <> 'unknown'

@@ -254,7 +254,11 @@ def model_of(almanac: Almanac, asked: str, *, is_run: bool = False) -> Model:
     tuned = tuned_of(almanac, asked, row) if is_run and not named.get("ollama_tag") else None
     row = tuned or row
     if row["anatomy_grade"] == "unknown" and not is_pipeline(almanac, row["model_id"]):
-        taken = "" if row["model_id"].lower() == asked.strip().lower() else f"{visible(row['model_id'])} is held, and unknown: "
+        taken = (
+            ""
+            if row["model_id"].lower() == asked.strip().lower()
+            else f"{visible(row['model_id'])} is held, and unknown: "
+        )
         among = f". {meant[1]}" if meant and meant[1] else ""
         raise Unknown(
             f"Not known: {taken}{_why(row)}"

@@ -229,7 +229,11 @@ def _same_format(row: Row) -> tuple[Any, ...]:
 
 def _is_better(other: Row, row: Row) -> bool:
     """Whether another engine takes less for the same format, reaches as far and leaves no less room for its error."""
-    if other["verdict"] is None or _same_format(other) != _same_format(row) or None in (other["total_bytes"], row["total_bytes"]):
+    if (
+        other["verdict"] is None
+        or _same_format(other) != _same_format(row)
+        or None in (other["total_bytes"], row["total_bytes"])
+    ):
         return False
     reach, own = other["max_context_tokens"] or 0, row["max_context_tokens"] or 0
     rank = [VERDICTS.index(verdict_of(one) or "no") for one in (other, row)]

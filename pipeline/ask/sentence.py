@@ -19,7 +19,9 @@ from .problems import Wrong
 from .sentence_words import BITS, LENDER, Said, all_said, is_between, is_counted, quoted, spaced
 
 _PASTED = re.compile(r"(?i)(ollama run \S+)(?: (.+))?")  # a tag follows, and nothing else is of the name
-_COMMAND = re.compile(r"(?i)(ollama (run|pull|show)|(vllm|sglang) serve|llama-(server|cli) -(hf|m)|hf download|lms (get|load))")
+_COMMAND = re.compile(
+    r"(?i)(ollama (run|pull|show)|(vllm|sglang) serve|llama-(server|cli) -(hf|m)|hf download|lms (get|load))"
+)
 _SIZE = re.compile(r"(?i)\d+(?:\.\d+)?[bm]")
 _NUMBER = re.compile(r"(?i)v?\d+(\.\d+)*[bm]?")
 # what people want, by the word of the list of wishes
@@ -184,7 +186,11 @@ def _of_its_size(almanac: Almanac, found: list[Said], unheard: list[str]) -> tup
     """A card with the memory that is said apart from it. Raises Wrong for one in a size that none was sold with, with how that is asked."""
     cards = [said for said in found if said.option == "gpu"]
     sizes = [said for said in cards if _AMOUNT.fullmatch(said.value)]
-    named = [said for said in cards if said not in sizes and "+" not in said.value and not re.search(r"(?i)\d ?gi?b\b", said.value)]
+    named = [
+        said
+        for said in cards
+        if said not in sizes and "+" not in said.value and not re.search(r"(?i)\d ?gi?b\b", said.value)
+    ]
     size = sizes[0].value if sizes else next(filter(_AMOUNT.fullmatch, unheard), None)
     if len(named) != 1 or len(sizes) > 1 or size is None:
         return found, unheard

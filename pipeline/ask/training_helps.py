@@ -48,7 +48,9 @@ def _otherwise(almanac: Almanac, model: Model, card: Card, use: Use, row: Row) -
         for phase, dtype in _LESS.get(use.phase_id, ())
     ]
     if row["gpu_count"] == 1 and use.program is None and not (use.sharding or use.offload or use.optimizer_id):
-        phases = [use.phase_id] * (use.phase_id == "qlora") + [one.phase_id for one, _ in ways if one.phase_id == "qlora"]
+        phases = [use.phase_id] * (use.phase_id == "qlora") + [
+            one.phase_id for one, _ in ways if one.phase_id == "qlora"
+        ]
         ways += [(of_least, _LEAST) for phase in phases for of_least in _by_least(almanac, use, phase)]
     found = []
     for other, program in ways:

@@ -473,6 +473,8 @@ def test_of_a_format_the_engine_that_takes_less_and_reaches_as_far_is_the_best(a
     of_bf16 = [row for row in told if row["dtype_id"] == "bf16"]
     assert len(of_bf16) > 1
     for first, later in itertools.pairwise(of_bf16):
-        is_worse = later["total_bytes"] < first["total_bytes"] and later["max_context_tokens"] >= first["max_context_tokens"]
+        is_worse = (
+            later["total_bytes"] < first["total_bytes"] and later["max_context_tokens"] >= first["max_context_tokens"]
+        )
         assert not is_worse
     assert of_bf16[0]["engine_id"] == "vllm"  # (22.2 GiB up to 28,848 tokens, 25.0 up to 23,304 in Transformers)

@@ -93,7 +93,7 @@ def test_a_word_that_says_nothing_is_named(ask, sentence, said):
 
 
 def test_a_card_and_its_memory_apart_are_one_card(ask, ask_json):
-    assert ask_json("fits", *"qwen3 8b 3060 32k 12gb".split())["card"]["gpu_id"] == "rtx-3060-12gb"
+    assert ask_json("fits", *["qwen3", "8b", "3060", "32k", "12gb"])["card"]["gpu_id"] == "rtx-3060-12gb"
     for sentence, size in (("qwen3 8b rtx 2080 ti 22gb", "22"), ("qwen3 8b 2x 4090 48gb", "48")):
         status, _, problem = ask("fits", *sentence.split())
         said = " ".join(problem.split())
@@ -107,7 +107,7 @@ def test_a_device_that_is_no_card_is_told_how_it_is_asked(ask):
 
 
 def test_an_amount_in_mb_is_asked_as_one(ask_json):
-    told = ask_json("fits", *"qwen3 8b 10000mb".split())
+    told = ask_json("fits", *["qwen3", "8b", "10000mb"])
     assert told["card"]["usable_bytes"] == 10_000 * 10**6
     assert ask_json("fits", "qwen3 8b", "--free", "20g")["card"]["usable_bytes"] == 20 * 10**9
 
@@ -123,7 +123,7 @@ def test_more_cards_than_there_are_is_no_name_of_one(ask):
 
 
 def test_a_number_apart_from_its_sign_counts_cards_with_long_names(ask_json):
-    told = ask_json("fits", *"qwen3 8b on 4 x mac studio m3 ultra 512gb".split())
+    told = ask_json("fits", *["qwen3", "8b", "on", "4", "x", "mac", "studio", "m3", "ultra", "512gb"])
     assert (told["card"]["gpu_id"], told["card"]["count"]) == ("m3-ultra-512gb", 4)
 
 

@@ -54,7 +54,9 @@ def test_a_fine_tuning_names_every_way_that_takes_less_with_its_figures(ask_json
 
 def test_a_qlora_that_does_not_fit_is_told_by_the_trainer_that_takes_least(ask_json):
     (told,) = (
-        each for each in ask_json("fits", TEXT, "--gpu", "3060-12gb", "--phase", "qlora")["helps"] if each["help"] == "phase"
+        each
+        for each in ask_json("fits", TEXT, "--gpu", "3060-12gb", "--phase", "qlora")["helps"]
+        if each["help"] == "phase"
     )
     assert (told["phase_id"], told["program"]) == ("qlora", "unsloth")
 
