@@ -13,6 +13,8 @@ from .problems import Wrong
 # (the x of "7900 xtx" and "9070 xt" counts nothing)
 _BEFORE = re.compile(r"(?i)(\d{1,4})\s*[x×*](?!tx?\b)\s*(.+)")
 _BEHIND = re.compile(r"(?i)(.+?)\s*(?:[×*]|\sx|(?<=\d)x)\s*(\d{1,4})")
+_MOST = 9_999
+_TOO_MANY = re.compile(r"(?i)\d{5,}\s*[x×*]\s*\D.*|\d{5,}\s*[x×*]\s*\d{4}\D*|.+[a-z].*\s[x×*]\s*\d{5,}")
 _WORDS = {"two": 2, "dual": 2, "pair of": 2, "three": 3, "triple": 3, "four": 4, "quad": 4, "eight": 8}
 _IN_WORDS = re.compile(rf"(?i)(?:a )?({'|'.join(_WORDS)})\s+(?=.*\d)(.+)")
 # Max+ is a part of a name; (a bare number of at most three digits behind a name may be gigabytes)
@@ -30,6 +32,8 @@ def counted(text: str) -> tuple[str, int | None]:
     text = text.strip()
     if said := _IN_WORDS.fullmatch(text):
         return said[2].strip(), _WORDS[said[1].lower()]
+    if _TOO_MANY.fullmatch(text):
+        raise Wrong(f"{in_words(text)} are too many cards: {_MOST:,} at most are worked out")
     before, behind = _BEFORE.fullmatch(text), _BEHIND.fullmatch(text)
     if before and behind and int(behind[2]) < int(before[1]):
         before = None  # 3090x2: of two bare numbers the card is the larger

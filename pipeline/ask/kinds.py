@@ -158,7 +158,7 @@ def fits(almanac: Almanac, said: Said) -> Answer:
         answer.get("taken"),
         None if said.is_config else model.note,
         model.more_note if question.is_unread(model, use) else None,
-        sounds.IN_WINDOWS if asked.seconds and seconds is None else None,
+        None if said.is_config else sounds.in_windows(almanac, model, use) if seconds is None else None,
     ]
     if any(notes):
         answer["taken"] = " ".join(filter(None, notes))

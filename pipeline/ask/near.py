@@ -101,6 +101,10 @@ def _parts(name: str) -> tuple[str, str]:
 _TUNED = r"(?i)[-_.](instruct|it|chat)\b"
 
 
+def is_tuned(model_id: str) -> bool:
+    return bool(re.search(_TUNED, model_id.rpartition("/")[2]))
+
+
 def tuned_of(almanac: Almanac, asked: str, row: Row) -> Row | None:
     """The model of the same maker and shape that is tuned to answer, with `base_id`, where some words were taken for what it was made from: who wants
     to talk to it means that one. An id, or a name as the Hub has it, is itself."""
@@ -122,5 +126,5 @@ def tuned_of(almanac: Almanac, asked: str, row: Row) -> Row | None:
         "maker": row["model_id"].partition("/")[0], "task": row["pipeline_tag"], "tuned": _TUNED, "name": name.lower().removesuffix("-pt"),
         "parameters": row["parameter_count"], "layers": row["layer_count"],
     }  # fmt: skip
-    found = [] if re.search(_TUNED, name) else almanac.rows(query, given)
+    found = [] if is_tuned(name) else almanac.rows(query, given)
     return found[0] | {"base_id": row["model_id"]} if found else None

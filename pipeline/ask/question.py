@@ -26,7 +26,7 @@ _UNITS = {
     "gib": 2**30,
     "tib": 2**40,
 }
-_AMOUNT = re.compile(r"(?i)\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?b)\s*")
+_AMOUNT = re.compile(r"(?i)\s*(\d+(?:\.\d+)?)\s*([kmgt]i?b?|b)\s*")
 _OF_OLLAMA = re.compile(r"(?i):|\bollama\b")  # a tag: qwen3:8b, ollama run qwen3
 _PROGRAM = re.compile(r"(.+?)(?:\s*==\s*|\s*@\s*|\s+)[vbVB]?(\d[\w.]*)")
 _BITS = re.compile(r"(?i)[\s-][2-8][\s-]?bits?\s*$")
@@ -215,7 +215,8 @@ def amount(text: str) -> int:
         raise ValueError(
             f"{text[:40]!r} is no amount of memory: 10GiB (1,024³ bytes each), or 10GB (a thousand million bytes each)"
         )
-    size = int(float(found[1]) * _UNITS[found[2].lower()])
+    unit = found[2].lower()
+    size = int(float(found[1]) * _UNITS[unit if unit.endswith("b") else f"{unit}b"])  # (20g: the fewer bytes)
     if not 0 < size <= 2**50:
         raise ValueError(f"{text[:40]!r} is no amount of memory")
     return size

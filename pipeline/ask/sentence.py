@@ -13,10 +13,10 @@ from pipeline.base.bounds import in_words, visible
 
 from . import card_names
 from .almanac import Almanac
-from .near import meant_by
+from .near import is_tuned, meant_by
 from .near import unknown as unknown_name
 from .problems import Wrong
-from .sentence_words import BITS, LENDER, Said, all_said, is_between, is_counted, spaced
+from .sentence_words import BITS, LENDER, Said, all_said, is_between, is_counted, quoted, spaced
 
 _PASTED = re.compile(r"(?i)(ollama run \S+)(?: (.+))?")  # a tag follows, and nothing else is of the name
 _COMMAND = re.compile(
@@ -32,10 +32,14 @@ _WISHES = {
     "roleplay": "chat",
     "images": "vision",
     "embeddings": "embed",
+    "embedding": "embed",
+    "coder": "code",
 }
 _SAME_SIZE = 0.06  # of the parameters, up to which a model is called by that size
 _BITS = "bits"  # no option: what is said of a name
 _LONGEST_NAME, _LONGEST = 10, 60  # words of a name, and of a question
+_AMOUNT = re.compile(r"(?i)(\d{1,4}) ?gi?b")
+_ELSE = "What is none of the cards here is asked by its memory"
 _SAYS = "is no card, program, format, phase, context, number of users or other option"
 _CARD = re.compile(
     r"(?i)\b(?:geforce |gtx |rtx |rx |radeon |quadro |tesla |arc |instinct |mi(?=\d))+\w+(?: (?:ti|super|xtx?|laptop))*"
@@ -70,7 +74,8 @@ def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespa
     for bits in (said.value for said in found if said.option == _BITS):  # of which format, its program says
         name = f"{name} {bits}"
     found = [said for said in found if said.option != _BITS]
-    name, unheard = _with_size(almanac, name, unheard)
+    name, unheard = _untuned(almanac, *_with_size(almanac, name, unheard))
+    found, unheard = _of_its_size(almanac, found, unheard)
     if unheard and not pasted and _models(almanac, [asked.model]):
         return asked, ""  # (a word of its name that changes nothing: instruct)
     if unheard:
@@ -80,8 +85,10 @@ def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespa
         raise Wrong(unknown_name(almanac, " ".join([name, *unheard])))
     if unheard:
         near = almanac.value("SELECT nearest_models($asked)", {"asked": asked.model})
+        is_of_name = any(word.lower() in near.lower() for word in unheard)
+        more = f"Near it: {near}" if is_of_name else f"{_ELSE}: vram-almanac fits {visible(name)} --free 10GiB"
         raise Wrong(
-            f"{in_words(asked.model)} is not in this almanac. Of it {visible(name)} is a model, and {in_words(unheard[0])} beside it {_SAYS}. Near it: {near}"
+            f"{in_words(asked.model)} is not in this almanac. Of it {visible(name)} is a model, and {in_words(unheard[0])} beside it {_SAYS}. {more}"
         )
     told, sentence = _with_options(asked, asked.model, name, found)
     told.model = name
@@ -175,6 +182,24 @@ def _with_options(
     return told, " ".join([*asks, *notes])
 
 
+def _of_its_size(almanac: Almanac, found: list[Said], unheard: list[str]) -> tuple[list[Said], list[str]]:
+    """A card with the memory that is said apart from it. Raises Wrong for one in a size that none was sold with, with how that is asked."""
+    cards = [said for said in found if said.option == "gpu"]
+    sizes = [said for said in cards if _AMOUNT.fullmatch(said.value)]
+    named = [
+        said
+        for said in cards
+        if said not in sizes and "+" not in said.value and not re.search(r"(?i)\d ?gi?b\b", said.value)
+    ]
+    size = sizes[0].value if sizes else next(filter(_AMOUNT.fullmatch, unheard), None)
+    if len(named) != 1 or len(sizes) > 1 or size is None:
+        return found, unheard
+    whole = f"{named[0].value} {size}"
+    card_names.called(almanac, card_names.counted(whole)[0])
+    kept = [said for said in found if said not in cards]
+    return [*kept, Said("gpu", whole, f"--gpu {quoted(whole)}")], [word for word in unheard if word != size]
+
+
 def _closest(found: Sequence[Said], asked: argparse.Namespace) -> list[Said]:
     """What was said, without what another word or an option says more closely: of `finetune … qlora` the QLoRA."""
     is_said = any(said.option in ("phase", "objective") and not said.is_loose for said in found)
@@ -241,6 +266,15 @@ def _with_size(almanac: Almanac, name: str, unheard: list[str]) -> tuple[str, li
         if count and abs(count - said) <= _SAME_SIZE * said:
             return name, rest
     return name, unheard
+
+
+def _untuned(almanac: Almanac, name: str, unheard: list[str]) -> tuple[str, list[str]]:
+    """The id of what a model was made from, where the words say that it is meant: llama 3.2 3b base."""
+    rest = [word for word in unheard if word.lower() not in ("base", "pretrained", "pt")]
+    rows = almanac.rows(_OF_RUNS, {"names": [name]}) if len(rest) < len(unheard) else []
+    if not rows or not rows[0]["model_id"] or is_tuned(rows[0]["model_id"]) or rows[0]["dtype_named"]:
+        return name, unheard
+    return rows[0]["model_id"], rest
 
 
 def _check_format(almanac: Almanac, name: str, unheard: Sequence[str]) -> None:

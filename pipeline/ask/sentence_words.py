@@ -19,7 +19,7 @@ LONGEST = 6  # words that say one thing together: "two rtx pro 6000 blackwell 96
 # Words that hold a sentence together and say nothing by themselves. (A driver is what a card of its maker is counted with.)
 _BETWEEN = re.compile(
     r"(?i)an?|and|at|be|can|cards?|computer|context|cuda|desktop|do|docker|does|each|enough|fits?|for|from|get|gpus?|have|having|host|how|i|if|in|into|"
-    r"is|it|local|locally|many|max|maximum|me|memory|metal|model|much|my|need(?:s|ed)?|of|on|one|only|our|pc|per|please|possible|rent|rented|"
+    r"is|it|local|locally|many|max|maximum|me|memory|metal|models?|much|my|need(?:s|ed)?|of|on|one|only|our|pc|per|please|possible|rent|rented|"
     r"require[ds]?|rocm|runs?|running|should|single|some|take|takes|that|the|there|this|to|train|training|us|use|uses|using|via|vram|want|we|"
     r"what|what'?s|will|with|work|works|would|you|your|"
     # (German, French, Spanish, Italian, Portuguese)
@@ -36,6 +36,7 @@ _LENDERS = re.compile(
 )
 # writing without blanks between words, and what of it says something
 _RUN_ON = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef]+")
+_COUNT_APART = re.compile(r"(?i)(?<!\S)(\d{1,4}) [x×] (?=\S)")
 _SAID_IN_RUN = (("全量微调", "full finetune"), ("微调", "lora"), ("파인튜닝", "lora"))
 _CONTEXT = re.compile(
     r"(?i)(?:(?:context|ctx)(?: of)? )?(\d[\d,_]*|\d+(?:\.\d+)?[km])(?: (?:context|ctx|tokens)){0,2}(?: (?:length|window))?"
@@ -81,6 +82,7 @@ _HOST = re.compile(
 )
 _RAM_SAID = re.compile(rf"(?i)\bram\b|\d ?(?:gi?b?|gigs?)?(?: of)? {_RAM}\b")
 _SIZES = re.compile(r"(?i)\b\d+ ?gi?b\b")
+_AMOUNT = re.compile(r"(?i)\d+(?:\.\d+)? ?mi?b|\d+\.\d+ ?gi?b")
 _EXPERT_LAYERS = re.compile(r"(?i)(?:--?)?(?:n[- ]?cpu[- ]?moe|ncmoe)[ =](\d{1,4})")
 _GPU_LAYERS = re.compile(
     r"(?i)(?:--?)?(?:ngl|n?-?gpu-?layers|num_gpu)[ =](-1|all|\d{1,4})|(\d{1,4}) (?:gpu layers|layers on (?:the )?gpu)"
@@ -116,7 +118,7 @@ def spaced(text: str) -> str:
     """A question with what is written without blanks taken apart: what runs on is no part of a model's name."""
     for said, meant in _SAID_IN_RUN:
         text = text.replace(said, f" {meant} ")
-    return _RUN_ON.sub(" ", text)
+    return _COUNT_APART.sub(r"\1x ", _RUN_ON.sub(" ", text))
 
 
 def is_counted(text: str) -> bool:
@@ -279,6 +281,11 @@ def _shared(_: Almanac, text: str) -> Said | None:
     return Said("text_only", True, "--no-mmproj") if _NO_TOWER.fullmatch(text) else None
 
 
+def _free(_: Almanac, text: str) -> Said | None:
+    """An amount of memory that no card is called by: 10000 MB, 9.5 GB."""
+    return Said("free", text, f"--free {quoted(text)}") if _AMOUNT.fullmatch(text) else None
+
+
 def _format(almanac: Almanac, text: str) -> Said | None:
     return Said("format", text, f"--format {dtype_of(almanac, text)}")
 
@@ -292,7 +299,7 @@ def _program(almanac: Almanac, text: str) -> Said | None:
 
 
 def _card(almanac: Almanac, text: str) -> Said | None:
-    name = re.sub(r"(?i)^an? ", "", text)
+    name = re.sub(r"(?i)^an? |(?: (?:with|and|in|on|at|for|from|using|to))+$", "", text)
     if _RAM_SAID.search(name) or len(_SIZES.findall(name)) > 1 + name.count("+"):
         return None  # (the memory of the computer, which no name of a card has)
     for each in card_names.unlike(name):
@@ -307,6 +314,7 @@ def quoted(text: str) -> str:
 
 _READERS: tuple[Callable[[Almanac, str], Said | None], ...] = (
     _host,
+    _free,
     _shared,
     _card,
     _phase,

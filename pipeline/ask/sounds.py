@@ -17,6 +17,7 @@ FORMATS = ("bf16", "fp16", "int8", "nf4")  # the best first
 ROUND = "fp32"  # told where nothing smaller is known
 ENGINE = "transformers"
 WHOLE, CODEC, FRAMES, PROMPT, WINDOW = "whole", "codec", "frames", "prompt", "window"
+_TRANSCRIBES = "automatic-speech-recognition"
 _HEARS = "EXISTS (FROM tower WHERE tower.model_id = model.model_id AND component IN ({}) AND grid = '{}')"
 _KIND = f"""
     SELECT CASE
@@ -24,10 +25,11 @@ _KIND = f"""
         WHEN {WRITES} THEN '{CODEC}'
         WHEN {_HEARS.format("'audio'", "tiles")} THEN '{PROMPT}'
         WHEN {_HEARS.format("'audio'", "context")} THEN '{FRAMES}'
-        WHEN {_HEARS.format("'audio', 'encoder'", "fixed")} AND model.pipeline_tag = 'automatic-speech-recognition' THEN '{WINDOW}'
+        WHEN {_HEARS.format("'audio', 'encoder'", "fixed")} AND model.pipeline_tag = '{_TRANSCRIBES}' THEN '{WINDOW}'
     END FROM model WHERE model_id = $id
 """
 IN_WINDOWS = "It hears sound in windows of one length, one after the other: longer sound takes no more."
+_WRITTEN = "The tokens are those that it writes of one of them."
 
 
 def seconds_of(almanac: Almanac, model: Model, use: Use, said: int | None) -> int | None:
@@ -55,6 +57,14 @@ def seconds_of(almanac: Almanac, model: Model, use: Use, said: int | None) -> in
     if kind is None:
         raise Wrong(f"{model.shown} is not asked by seconds: nothing says that it hears or speaks")
     return None if kind == WINDOW else said
+
+
+def in_windows(almanac: Almanac, model: Model, use: Use) -> str | None:
+    """Of a model that transcribes sound of any length by windows: that it does, and what its tokens are."""
+    if use.is_training or model.row.get("pipeline_tag") != _TRANSCRIBES:
+        return None
+    is_so = almanac.value(_KIND, {"id": model.model_id}) == WINDOW
+    return f"{IN_WINDOWS} {_WRITTEN}" if is_so else None
 
 
 def _other_program(almanac: Almanac, model: Model, use: Use, kind: str) -> str | None:

@@ -37,9 +37,13 @@ def name(text: str) -> str:
 
 
 def tokens(text: str) -> int:
-    """A length as people say it: 32k are 32,768 tokens, 1M are 1,048,576."""
-    found = re.fullmatch(r"(\d{1,9})([kKmM])", text.strip())
-    said = str(int(found[1]) * 1024 ** (1 if found[2] in "kK" else 2)) if found else text
+    """A length as people say it: 32k are 32,768 tokens, 1M are 1,048,576, 1e6 are a million."""
+    text = text.strip()
+    said = text
+    if found := re.fullmatch(r"(\d{1,9}(?:\.\d{1,3})?)([kKmM])", text):
+        said = str(int(float(found[1]) * 1024 ** (1 if found[2] in "kK" else 2)))
+    elif found := re.fullmatch(r"(\d(?:\.\d{1,6})?)[eE]\+?(\d)", text):
+        said = str(int(float(text)))
     return count("--context", MOST_TOKENS)(said)
 
 

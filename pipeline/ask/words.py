@@ -110,8 +110,11 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
             what = "needs, each" if any(row["gpu_count"] > 1 for row in known) else "needs"
             heads, *rows = without_reach(answer, [("format", "runs in", what, "longest context", ""), *rows])
             page.table(heads, rows, [row["verdict"] for row in known], drop=1)
+        by_reason: dict[tuple[str, str], list[str]] = {}
         for row in unknown if verdict is not None else ():
-            page.say(f"{format_name(row['dtype_id'])} in {engine_name(row)}: {row['unknown_reason']}", "dim", "  ")
+            by_reason.setdefault((engine_name(row), row["unknown_reason"]), []).append(format_name(row["dtype_id"]))
+        for (engine, reason), names in by_reason.items():
+            page.say(f"{', '.join(names)} in {engine}: {reason}", "dim", "  ")
         if said := counted_with(answer):
             page.say(said, "dim")
         for packed in answer.get("packed", ()):

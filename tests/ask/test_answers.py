@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 
@@ -461,4 +462,19 @@ def test_cards_of_one_name_say_which_of_them_holds_it(ask_json, ask, macro):
         "FROM fits_on('m4-max-128gb', $m, dtype_id := 'bf16', engine_id := $e)", m=LARGE, e=larger["engine_id"]
     )
     assert row["verdict"] == "fits" and row["total_bytes"] == larger["total_bytes"]
-    assert "If yours is Apple M4 Max 128GB" in ask(*asked)[1]
+    out = " ".join(ask(*asked)[1].split())
+    assert "If yours is Apple M4 Max 128GB" in out
+    assert out.startswith(f"{told['card']['name']}: no; Apple M4 Max 128GB: yes, in bf16 ")
+
+
+def test_of_a_format_the_engine_that_takes_less_and_reaches_as_far_is_the_best(ask_json):
+    """Told first, and in its own column: the one that takes more stands behind."""
+    told = ask_json("fits", TEXT, "--gpu", "rtx-4090", "--context", "32768")["formats"]
+    of_bf16 = [row for row in told if row["dtype_id"] == "bf16"]
+    assert len(of_bf16) > 1
+    for first, later in itertools.pairwise(of_bf16):
+        is_worse = (
+            later["total_bytes"] < first["total_bytes"] and later["max_context_tokens"] >= first["max_context_tokens"]
+        )
+        assert not is_worse
+    assert of_bf16[0]["engine_id"] == "vllm"  # (22.2 GiB up to 28,848 tokens, 25.0 up to 23,304 in Transformers)

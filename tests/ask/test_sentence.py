@@ -92,6 +92,41 @@ def test_a_word_that_says_nothing_is_named(ask, sentence, said):
     assert status == 2 and said in " ".join(problem.split())
 
 
+def test_a_card_and_its_memory_apart_are_one_card(ask, ask_json):
+    assert ask_json("fits", *["qwen3", "8b", "3060", "32k", "12gb"])["card"]["gpu_id"] == "rtx-3060-12gb"
+    for sentence, size in (("qwen3 8b rtx 2080 ti 22gb", "22"), ("qwen3 8b 2x 4090 48gb", "48")):
+        status, _, problem = ask("fits", *sentence.split())
+        said = " ".join(problem.split())
+        assert status == 2 and f"GB in this almanac, not {size}." in said and "is asked by its memory: --free" in said
+
+
+def test_a_device_that_is_no_card_is_told_how_it_is_asked(ask):
+    for device in ("steam deck", "cpu only", "iphone"):
+        status, _, problem = ask("fits", *f"qwen3 8b {device}".split())
+        assert status == 2 and "vram-almanac fits qwen3 8b --free 10GiB" in " ".join(problem.split())
+
+
+def test_an_amount_in_mb_is_asked_as_one(ask_json):
+    told = ask_json("fits", *["qwen3", "8b", "10000mb"])
+    assert told["card"]["usable_bytes"] == 10_000 * 10**6
+    assert ask_json("fits", "qwen3 8b", "--free", "20g")["card"]["usable_bytes"] == 20 * 10**9
+
+
+def test_lengths_are_read_as_people_write_them(ask_json):
+    for said, tokens in (("1e4", 10_000), ("1.5k", 1536), ("32k", 32_768)):
+        assert ask_json("fits", "qwen3 8b", "--gpu", "4090", "--context", said)["best"]["context_tokens"] == tokens
+
+
+def test_more_cards_than_there_are_is_no_name_of_one(ask):
+    status, _, problem = ask("fits", "qwen3 8b", "--gpu", "999999999x3090")
+    assert status == 2 and "too many cards" in problem
+
+
+def test_a_number_apart_from_its_sign_counts_cards_with_long_names(ask_json):
+    told = ask_json("fits", *["qwen3", "8b", "on", "4", "x", "mac", "studio", "m3", "ultra", "512gb"])
+    assert (told["card"]["gpu_id"], told["card"]["count"]) == ("m3-ultra-512gb", 4)
+
+
 def test_what_an_option_says_is_not_said_again(ask):
     status, _, problem = ask("fits", "qwen3 8b 4090", "--gpu", "rtx-3090")
     assert status == 2 and "says --gpu twice: rtx-3090 and 4090" in " ".join(problem.split())
