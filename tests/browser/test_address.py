@@ -179,7 +179,12 @@ def test_what_fits_mine_waits_for_a_card(open_page, only):
     [
         ("", "#window select[name=gpu]", "#window select[name=want]", "vision"),
         ("calculator/", "#calc select[name=gpu]", "#calc select[name=dtype_id]", "gguf-q4_k_m"),
-        ("models/acme/Alpha-7B-Instruct/", "[data-controls=mine] select[name=gpu]", "[data-controls=mine] select[name=cards]", "all"),
+        (
+            "models/acme/Alpha-7B-Instruct/",
+            "[data-controls=mine] select[name=gpu]",
+            "[data-controls=mine] select[name=cards]",
+            "all",
+        ),
     ],
 )
 def test_back_takes_the_last_choice_away_and_what_is_typed_is_no_step(open_page, site_url, path, card, kind, other):

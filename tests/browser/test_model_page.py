@@ -1,8 +1,8 @@
 """A model's page as people use it: with their own card, from a link, on a phone and on paper, in a real browser."""
 
 import re
-from contextlib import contextmanager
 import zlib
+from contextlib import contextmanager
 
 import pytest
 from playwright.sync_api import expect
@@ -234,8 +234,12 @@ def test_of_what_is_published_in_few_bits_scripts_count_cards_in_both(open_page,
         page = open_page(LARGE)
         assert by_card(page)["MI300X"][0] == "4 cards, in Q8_0; 8 as published"
         page.locator("[data-controls=mine] select[name=gpu]").select_option("mi300x")
-        expect(page.locator("[data-mine]")).to_contain_text(re.compile(r"3 × MI300X hold it in Q8_0 .*; \d as published\."))
-        expect(page.locator("[data-cards] tr.mine td").first).to_have_text(re.compile(r"^3 cards, in Q8_0: .*; \d as published$"))
+        expect(page.locator("[data-mine]")).to_contain_text(
+            re.compile(r"3 × MI300X hold it in Q8_0 .*; \d as published\.")
+        )
+        expect(page.locator("[data-cards] tr.mine td").first).to_have_text(
+            re.compile(r"^3 cards, in Q8_0: .*; \d as published$")
+        )
 
 
 def test_a_format_that_holds_less_than_is_asked_falls_short_and_is_no_fit(open_page, visits, site_url):

@@ -382,10 +382,14 @@ def test_smaller_siblings_are_of_the_same_maker_and_come_largest_first(pages):
 
 def test_the_lines_above_the_bars_are_named_where_there_is_room(pages):
     sizes = [("8 GB card", 7.6), ("12 GB card", 11.6), ("24 GB card", 23.4), ("141 GB card", 139.0)]
-    points = {("inference", "bf16", "transformers"): [[8192], [30 * 2**30], [0.05], {"weights_bytes": 30 * 2**30}, None]}
+    points = {
+        ("inference", "bf16", "transformers"): [[8192], [30 * 2**30], [0.05], {"weights_bytes": 30 * 2**30}, None]
+    }
     (asked,) = [s for s in pages.inference[8192] if (s.dtype_id, s.engine_id) == ("bf16", "transformers")]
     (bar,) = bars(points, [asked], {}, None, (), sizes)
     assert [size for size, _x in bar["sizes"]] == ["8", "12", "24"] and bar["lines"].count("M") == 3
-    wide = {("inference", "bf16", "transformers"): [[8192], [600 * 2**30], [0.05], {"weights_bytes": 600 * 2**30}, None]}
+    wide = {
+        ("inference", "bf16", "transformers"): [[8192], [600 * 2**30], [0.05], {"weights_bytes": 600 * 2**30}, None]
+    }
     (bar,) = bars(wide, [asked], {}, None, (), sizes)
     assert [size for size, _x in bar["sizes"]] == ["8", "141"] and bar["lines"].count("M") == 4

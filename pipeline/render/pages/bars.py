@@ -10,8 +10,10 @@ from pipeline.render.draw import plot
 from pipeline.render.pages import reach
 from pipeline.render.pages.answer import WHOLE
 
-
-FIGURE, APART = 50, 25  # thousandths of the width of the bars that a figure takes, and what is between two sizes, on a phone too
+FIGURE, APART = (
+    50,
+    25,
+)  # thousandths of the width of the bars that a figure takes, and what is between two sizes, on a phone too
 
 
 def _named(sizes: Sequence[str], lines: Sequence[int]) -> list[tuple[str, float]]:
@@ -54,7 +56,14 @@ def bars(
         parts = [(c.removesuffix("_bytes"), found[c]) for c in PARTS if found.get(c)]
         label = words.format_name(s.dtype_id, stored)
         bars.append(
-            {"format": s.dtype_id, "label": label, "engine": engines.get(s), "total": total, "lines": path, "sizes": named}
+            {
+                "format": s.dtype_id,
+                "label": label,
+                "engine": engines.get(s),
+                "total": total,
+                "lines": path,
+                "sizes": named,
+            }
             | {"bar": plot.bar(parts, scale, '<use href="#levels"/>'), "used": {c for c, _size in parts}}
         )
     return bars

@@ -93,7 +93,10 @@ class ByCard:
         published = [key for key in known if key[0] == own]
         converted = self.converted(number) if published else ()
         offered = [key for key in QUALITY if key in known and (not published or key[0] in converted)]
-        place, spoken_of = {dtype: i for i, (dtype, _engine) in reversed(list(enumerate(offered)))}, self.engines(number)
+        place, spoken_of = (
+            {dtype: i for i, (dtype, _engine) in reversed(list(enumerate(offered)))},
+            self.engines(number),
+        )
         return published + sorted(offered, key=lambda key: (place[key[0]], spoken_of.get(key[0]) != key[1]))
 
     def values(self, number: int, scenarios: list[Scenario], context: int, is_packed: bool = False) -> dict | None:
@@ -175,7 +178,9 @@ class ByCard:
 
     def _as_published(self, number: int, gpu: dict, best: Best, scenarios: list[Scenario]) -> str:
         """How many cards hold what is published in fewer bits as it is, where fewer hold what it is converted to."""
-        own = next((s for s in scenarios if s.dtype_id == "stored" and (s.dtype_id, s.engine_id) in self.formats(number)), None)
+        own = next(
+            (s for s in scenarios if s.dtype_id == "stored" and (s.dtype_id, s.engine_id) in self.formats(number)), None
+        )
         if best.dtype_id == "stored" or own is None or not self._does_run(own, number, gpu["gpu_id"]):
             return ""
         cards = self._several(number, own, gpu)
