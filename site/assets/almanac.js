@@ -207,7 +207,10 @@ export function select(name, label, options, value, change) {
 const option = ([value, text]) => h("option", { value: String(value) }, text);
 
 // ---- the way back: what was chosen is a step of it, what is typed is none. It keeps the state, of which addresses leave out what is remembered.
-export const step = (state, address, isChosen) => history[isChosen && address !== location.search ? "pushState" : "replaceState"](state, "", `${location.pathname}${address}${location.hash}`);
+export const step = (state, address, isChosen) => {
+  const isNew = address !== location.search;
+  if (isNew || history.state === null) history[isNew && isChosen ? "pushState" : "replaceState"](state, "", `${location.pathname}${address}${location.hash}`);
+};
 // `draw` shows a state that was left; a step to a place in the page has none.
 export const onStep = (draw, otherwise) => addEventListener("popstate", ({ state }) => {
   if (state === null) return otherwise?.();
