@@ -157,7 +157,7 @@ export const COUNTED_SYSTEMS = SYSTEMS.filter(([id]) => id !== "desktop");
 export const under = (constants, system, { segment, nominal, bytes }) => rules.system_bytes({ segment, memory_gib_nominal: nominal, capacity_bytes: bytes }, system, constants);
 // A field for a number that may have a point.
 export const decimalInput = (given) => h("input", { type: "text", inputmode: "decimal", autocomplete: "off", ...given });
-// What was typed, with the comma that half of the world writes: “10,5” is 10.5. Three figures behind it may be thousands, which nobody guesses.
+// “10,5” as typed is 10.5; three figures behind a comma may be thousands.
 export const decimal = (text) => text.trim().replace(/^(\d*),(\d{1,2}|\d{4,})$/, "$1.$2");
 // Free memory as people type it, in GiB; null where it is no amount.
 export const freeBytes = (text) => (text !== "" && +text > 0 && +text < 1e6 ? Math.floor(+text * 2 ** 30) : null);
@@ -206,17 +206,15 @@ export function select(name, label, options, value, change) {
 }
 const option = ([value, text]) => h("option", { value: String(value) }, text);
 
-// ---- the way back: what was chosen (a card, a wish) is a step of it, what is typed and what a page takes by itself is none. Each step keeps the whole
-// state, since what the reader's browser remembers is left out of the address.
-export function step(state, address, isChosen) {
-  const isNew = isChosen && address !== location.search;
-  history[isNew ? "pushState" : "replaceState"](structuredClone(state), "", `${location.pathname}${address}${location.hash}`);
-}
-const KEPT = ["gpu", "system", "ram", "cards", "figure"]; // what is remembered of a state
-// `draw` shows a state that was left by such a step; a step to a place in the page has none.
+// ---- the way back: what was chosen is a step of it, what is typed is none. It keeps the state, of which addresses leave out what is remembered.
+export const step = (state, address, isChosen) => {
+  const isNew = address !== location.search;
+  if (isNew || history.state === null) history[isNew && isChosen ? "pushState" : "replaceState"](state, "", `${location.pathname}${address}${location.hash}`);
+};
+// `draw` shows a state that was left; a step to a place in the page has none.
 export const onStep = (draw, otherwise) => addEventListener("popstate", ({ state }) => {
-  if (state === null) return void otherwise?.();
-  for (const key of KEPT) if (key in state && memory.get(key) !== null) memory.set(key, state[key]);
+  if (state === null) return otherwise?.();
+  for (const key of ["gpu", "system", "ram", "cards", "figure"]) if (key in state && memory.get(key) !== null) memory.set(key, state[key]);
   draw(state);
 });
 

@@ -209,5 +209,6 @@ def test_back_takes_the_last_choice_away_and_what_is_typed_is_no_step(open_page,
     page.go_forward()
     expect(page.locator(card)).to_have_value("l40s")
     page.go_back()
+    expect(page.locator(card)).to_have_value("")
     page.go_back()
-    assert page.url == site_url + "models/"
+    page.wait_for_url(site_url + "models/")
