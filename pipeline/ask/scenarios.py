@@ -231,6 +231,7 @@ def _is_better(other: Row, row: Row) -> bool:
     """Whether another engine takes less for the same format, reaches as far and leaves no less room for its error."""
     if (
         other["verdict"] is None
+        or other["engine_id"] == row["engine_id"]
         or _same_format(other) != _same_format(row)
         or None in (other["total_bytes"], row["total_bytes"])
     ):

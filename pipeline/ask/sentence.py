@@ -195,7 +195,10 @@ def _of_its_size(almanac: Almanac, found: list[Said], unheard: list[str]) -> tup
     if len(named) != 1 or len(sizes) > 1 or size is None:
         return found, unheard
     whole = f"{named[0].value} {size}"
-    card_names.called(almanac, card_names.counted(whole)[0])
+    try:
+        card_names.called(almanac, card_names.counted(whole)[0])
+    except Wrong as wrong:
+        raise Wrong(f"{wrong}. The computer's own memory is said with its name: {size} ram") from None
     kept = [said for said in found if said not in cards]
     return [*kept, Said("gpu", whole, f"--gpu {quoted(whole)}")], [word for word in unheard if word != size]
 

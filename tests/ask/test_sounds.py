@@ -72,6 +72,9 @@ def test_sound_of_a_prompt_is_part_of_its_context(ask_json, value):
 def test_windows_of_one_length_are_said_to_be_such(ask):
     _, out, _ = ask("fits", "openai/whisper-tiny", *CARD, "--seconds", "600")
     assert "can run on one" in out and "longer sound takes no more" in " ".join(out.split())
+    plain = " ".join(ask("fits", "openai/whisper-tiny", *CARD)[1].split())
+    assert "longer sound takes no more" in plain
+    assert plain.count("none of its classes has a converter to GGUF") == 1  # (of six formats)
 
 
 @pytest.mark.parametrize(
