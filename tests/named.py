@@ -60,6 +60,13 @@ def named_snapshot() -> Snapshot:
     # whether a head is tied that no source speaks of is told by what the same makers say of their others
     told = {_kind(by_id[i]) for i in kept if by_id[i].config and by_id[i].config_kind not in OWN_CONFIG}
     kept |= {i for i, record in by_id.items() if record.config_kind in OWN_CONFIG and _kind(record) in told}
+    # how long a context it takes that a list alone reports, by one of its type that takes as much
+    reported = {(_type(by_id[i]), by_id[i].context_length_reported) for i in kept if by_id[i].context_length_reported}
+    kept |= {
+        i
+        for i, record in by_id.items()
+        if record.config_kind in OWN_CONFIG and (_type(record), _positions(record)) in reported
+    }
     # and what has no config at all is known by whoever holds as many parameters
     totals = {by_id[i].stored_parameter_count for i in kept if not by_id[i].config} - {None}
     kept |= {i for i, record in by_id.items() if record.config and record.stored_parameter_count in totals}
@@ -79,3 +86,12 @@ def _with_bases(ids: Iterable[str], by_id: dict[str, Record]) -> set[str]:
 
 def _kind(record: Record) -> tuple[str, object]:
     return record.model_id.partition("/")[0].lower(), (record.config or {}).get("model_type")
+
+
+def _type(record: Record) -> str:
+    return ((record.config or {}).get("model_type") or "").removesuffix("_moe").removesuffix("_text")
+
+
+def _positions(record: Record) -> object:
+    config = record.config or {}
+    return (config.get("text_config") or config).get("max_position_embeddings")

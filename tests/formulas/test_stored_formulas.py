@@ -9,6 +9,7 @@ from pipeline.base.readonly import reading
 from pipeline.book.schema import MACROS, PUBLISHED
 from pipeline.press import build
 from pipeline.render.data.calculator import Calculator
+from pipeline.render.data.kept import Kept
 from pipeline.render.data.mirror import Mirror, Untranslatable
 from tests import few
 
@@ -54,12 +55,12 @@ def test_a_word_that_cannot_be_translated_stops_the_site_and_leaves_no_calculato
             "CREATE MACRO footprints_as_written(relation) AS TABLE SELECT odd('a') AS b FROM query_table(relation)"
         )
     with pytest.raises(Untranslatable, match="regexp_replace"):
-        Calculator(tmp_path)
+        Calculator(tmp_path, Kept({}))
 
 
 def test_a_database_without_formulas_has_no_calculator(tmp_path):
     duckdb.connect(str(tmp_path / build.DATABASE)).close()
-    assert Calculator(tmp_path).module == ""
+    assert Calculator(tmp_path, Kept({})).module == ""
 
 
 def test_the_file_shows_what_the_dictionary_lists_and_nothing_else(stored):

@@ -326,7 +326,7 @@ CREATE OR REPLACE MACRO read_reason(model, scenario) AS CASE
             AND coalesce(list_bool_or(list_transform(model.mixers, lambda layer: layer.window_tokens IS NOT NULL)),
                 false)
         THEN 'what ' || scenario.engine_id || ' holds was read for models of type '
-            || replace(scenario.ways.model_types, ' ', ', ')
+            || replace(replace(scenario.ways.model_types, ' ', ', '), '_', '-')
             || iif(scenario.window_use = 'listed' OR scenario.ways.reads_windows, '', ' without sliding windows')
     WHEN scenario.kv_element_bits <> 16 AND scenario.kv_block_elements IS NULL
         THEN scenario.engine_id || ' holds its KV cache in 16 bits'
