@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pipeline.book.facts import TABLES
+from pipeline.confirm.contexts import kin_type
 from pipeline.confirm.grade import OWN_CONFIG
 from pipeline.hub.record import Record
 from pipeline.hub.snapshot import Snapshot
@@ -89,7 +90,7 @@ def _kind(record: Record) -> tuple[str, object]:
 
 
 def _type(record: Record) -> str:
-    return ((record.config or {}).get("model_type") or "").removesuffix("_moe").removesuffix("_text")
+    return kin_type((record.config or {}).get("model_type"))
 
 
 def _positions(record: Record) -> object:

@@ -72,22 +72,30 @@ def what(almanac: Almanac, said: Said) -> Answer:
 
     asked, use = said.asked, replace(said.use, ram_bytes=said.asked.ram)
     answer = answers.what(almanac, _asked_card(almanac, asked), _wish(asked.wish or "chat"), use, asked.limit)
-    words.what(answer, said.page, _again(asked, answer))
+    first = next(iter(answer.get("beside", {}).get("models") or answer["models"]), None)
+    again = f"{first['model']} {_again(almanac, asked, answer, first)}" if first else ""
+    words.what(answer, said.page, again.rstrip())
     has_any = answer["models"] or answer.get("beside", {}).get("models")
     return answer, answers.STATUS["fits" if has_any else "no"]
 
 
-def _again(asked: argparse.Namespace, answer: dict[str, Any]) -> str:
-    """How one model of a list is asked for as the list was: the options of `what` that `fits` has too."""
+def _again(almanac: Almanac, asked: argparse.Namespace, answer: dict[str, Any], first: dict[str, Any]) -> str:
+    """How the first model of a list is asked for as the list was: the options of `what` that `fits` has too, and the format where `fits` tells
+    others by itself (of what is published in few bits, and of what is no file of llama.cpp)."""
+    from .scenarios import packed_in
+
     card, phase = answer["card"], answer["phase_id"]
     gpu = asked.gpu and card["gpu_id"] and (f"{card['count']}x" if card["count"] > 1 else "") + card["gpu_id"]
+    (row,) = almanac.rows("FROM model WHERE model_id = $id", {"id": first["model"]})
+    is_packed = packed_in(Model(first["model"], "", row), Use(phase_id=phase))
+    is_other = phase == INFERENCE and (is_packed or not first["dtype_id"].startswith("gguf-"))
     told = (
         ("--gpu", gpu),
         ("--free", asked.free),
         ("--phase", None if phase == INFERENCE else phase),
         ("--context", asked.context or (asked.wish and answer["context_tokens"])),
         ("--users", asked.users),
-        ("--format", asked.format),
+        ("--format", asked.format or (first["dtype_id"] if is_other else None)),
         ("--kv", asked.kv),
         ("--ram", asked.ram and f"{asked.ram / 2**30:g}GB"),
     )

@@ -12,10 +12,8 @@ from .almanac import Almanac, Row
 
 _SIZE = re.compile(r"(?i)(?<![a-z0-9.])(\d+(?:\.\d+)?[bm])(?![a-z0-9])")
 
-_MOST, _SHOWN = (
-    20,
-    3,
-)  # models that have the words of a name (more are a whole family's: llama), and those that are told
+_MOST = 20  # models that have the words of a name: more are those of a whole family (llama)
+_SHOWN = 3  # of them that are told
 # Models that have all words of a name, and those with a letter wrong in one of three and more: the one first that is known, of those whose name begins
 # so, and the most downloaded of them. Numbers are never other numbers.
 _HELD = """

@@ -381,7 +381,7 @@ def _adapter(told: dict[str, Any]) -> str:
 
 
 def what(answer: dict[str, Any], page: Page, again: str) -> None:
-    """The models of a card; `again` are the options with which one of them is asked for."""
+    """The models of a card; `again` is how the first of them is asked for."""
     card, models = answer["card"], answer["models"]
     many = f" for {answer['sequences']:,} users at once" if answer["sequences"] > 1 else ""
     at = f"at {answer['context_tokens']:,} tokens{many}"
@@ -415,9 +415,9 @@ def what(answer: dict[str, Any], page: Page, again: str) -> None:
         )
     if "beside" in answer:
         host_words.all_beside(answer["beside"], page, gib_of, _count)
-    if first := next(iter(answer.get("beside", {}).get("models") or models), None):
+    if again:
         page.gap()
-        page.verbatim(f"More of one: vram-almanac fits {first['model']} {again}".rstrip())
+        page.verbatim(f"More of one: vram-almanac fits {again}")
 
 
 def cards(card: dict[str, Any]) -> str:

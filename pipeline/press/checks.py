@@ -39,6 +39,12 @@ def run_checks(database: Path, progress: Progress = quiet) -> list[str]:
     return failures
 
 
+def count_of(database: Path) -> int:
+    """How many checks a built database is put to."""
+    with reading(database) as connection:
+        return sum(1 for _ in all_checks(_shares_footprints(connection)))
+
+
 def all_checks(are_shared: bool = False) -> Iterator[tuple[str, str]]:
     """Name and query of every check. Where footprints are shared, those of a model that has its own are asked for all that share them."""
     for table in _MATERIALISED:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+import shlex
 
 import pytest
 
@@ -229,6 +230,16 @@ def test_what_lists_one_of_each_work_for_the_wish(ask_json, ask):
     ]
     status, out, _ = ask("what", "--free", "300MiB")
     assert status == 1 and out.startswith("Nothing: ")
+
+
+@pytest.mark.parametrize("wish", ["chat", "embed", "lora"])
+def test_the_line_behind_a_list_tells_of_its_first_model_what_its_row_told(ask_json, ask, wish):
+    """(fits tells an embedder in other formats by itself)"""
+    asked = ("what", "--gpu", "rtx-3060-12gb", "--for", wish)
+    first = ask_json(*asked)["models"][0]
+    found = ask_json(*shlex.split(ask(*asked)[1].split("More of one: vram-almanac ")[1].split("\n")[0]))
+    told = {(row["dtype_id"], row["total_bytes"]) for row in found.get("formats") or [found["best"]]}
+    assert found["model"] == first["model"] and (first["dtype_id"], first["total_bytes"]) in told
 
 
 def test_what_tells_newer_ones_first_and_of_one_year_the_most_downloaded():

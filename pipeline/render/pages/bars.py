@@ -10,10 +10,8 @@ from pipeline.render.draw import plot
 from pipeline.render.pages import reach
 from pipeline.render.pages.answer import WHOLE
 
-FIGURE, APART = (
-    50,
-    25,
-)  # thousandths of the width of the bars that a figure takes, and what is between two sizes, on a phone too
+# thousandths of the width of the bars, on a phone too: what a figure takes, and what is between two sizes
+FIGURE, APART = 50, 25
 
 
 def _named(sizes: Sequence[str], lines: Sequence[int]) -> list[tuple[str, float]]:

@@ -93,10 +93,8 @@ class ByCard:
         published = [key for key in known if key[0] == own]
         converted = self.converted(number) if published else ()
         offered = [key for key in QUALITY if key in known and (not published or key[0] in converted)]
-        place, spoken_of = (
-            {dtype: i for i, (dtype, _engine) in reversed(list(enumerate(offered)))},
-            self.engines(number),
-        )
+        place = {dtype: i for i, (dtype, _engine) in reversed(list(enumerate(offered)))}
+        spoken_of = self.engines(number)
         return published + sorted(offered, key=lambda key: (place[key[0]], spoken_of.get(key[0]) != key[1]))
 
     def values(self, number: int, scenarios: list[Scenario], context: int, is_packed: bool = False) -> dict | None:
