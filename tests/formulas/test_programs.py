@@ -390,7 +390,8 @@ def test_a_version_older_than_the_class_of_a_model_has_no_answer(footprints):
         ("google/gemma-4-31B-it", "vllm", "0.19.0"): "vLLM 0.19",
         ("baichuan-inc/Baichuan2-7B-Chat", "vllm", None): "vLLM 0.20 to 0.24.0",
         ("deepseek-ai/DeepSeek-V4-Flash", "llama.cpp", None): "llama.cpp b10567 to b11312",
-        (MODEL, "llama.cpp", "b9900"): "llama.cpp b9410 to b11312",
+        (MODEL, "llama.cpp", "b9900"): "llama.cpp b9701 to b11312",
+        (MODEL, "llama.cpp", "b9700"): "llama.cpp b9410 to b9700",
     }
     formats = {"llama.cpp": "gguf-q4_k_m", "ollama": "gguf-q4_k_m"}
     names = ("model_id", "program", "program_version", "dtype_id")

@@ -4,7 +4,7 @@
     cmake -B BUILD -DBUILD_SHARED_LIBS=ON -DLLAMA_BUILD_COMMON=OFF vendor/llama.cpp && cmake --build BUILD --target llama
     python tests/oracle/count_compute_buffer.py vendor/llama.cpp BUILD     # all rows of compute_buffer.csv that have no bytes yet
 
-llama.cpp itself lays out the graph of a micro-batch with as many outputs as tokens, one cache for all sequences, for GPUs that hold
+llama.cpp itself lays out the graph of a micro-batch with as many outputs as tokens, or as its server may be asked for (`output_tokens`), one cache for all sequences, for GPUs that hold
 nothing (hollow_gpu.h), from files that have the names and sizes of a model's tensors and no values. `buffer_bytes` is the largest of
 the GPUs' buffers. Models are those of the snapshot.
 """
@@ -127,6 +127,7 @@ def count(program: Path, file: Path, row: dict[str, str]) -> int:
     kind = {"bf16": "1", "q8_0": "8", "q4_0": "2"}[row["kv_dtype_id"]]
     cells = int(row["context_tokens"]) * int(row["sequences"])
     asked = [str(cells), row["sequences"], str(int(row["attention"] != "eager")), kind, row["gpu_count"]]
+    asked += ["512", row["output_tokens"]] if row["output_tokens"] else []
     said = subprocess.run([program, file, *asked], capture_output=True, text=True, check=True)
     sizes = re.findall(r"HOLLOW\d compute buffer size = *([0-9.]+) MiB", said.stdout + said.stderr)
     return round(max(map(float, sizes)) * 2**20)

@@ -19,19 +19,28 @@ import duckdb
 
 ROWS = Path(__file__).with_name("compute_buffer.csv")
 BITS = {"bf16": 16.0, "q8_0": 8.5, "q4_0": 4.5}
-STEP, MOST = 0.5, 24
+STEP, MOST = 0.5, 48
 LEFT = 4 << 20  # bytes of blocks that are too small, which no formula knows
-FITTED = ("logit_streams", "has_masks_below_logits", "layer_streams", "unfused_streams", "handed_streams")
-# which rows a column is fitted to: short contexts, long ones, packed caches, no fused attention, several GPUs
+FITTED = (
+    "logit_streams",
+    "has_masks_below_logits",
+    "layer_streams",
+    "unfused_streams",
+    "handed_streams",
+    "server_streams",
+)
+# which rows a column is fitted to: short contexts, long ones, packed caches, no fused attention, several GPUs; few logits
 OF = (
-    "gpus = 1 AND attention = 'flash' AND tokens <= 8192 AND bits = 16",
-    "gpus = 1 AND attention = 'flash' AND bits = 16",
-    "gpus = 1 AND attention = 'flash'",
-    "gpus = 1 AND attention = 'eager'",
-    "gpus > 1",
+    "outputs IS NULL AND gpus = 1 AND attention = 'flash' AND tokens <= 8192 AND bits = 16",
+    "outputs IS NULL AND gpus = 1 AND attention = 'flash' AND bits = 16",
+    "outputs IS NULL AND gpus = 1 AND attention = 'flash'",
+    "outputs IS NULL AND gpus = 1 AND attention = 'eager'",
+    "outputs IS NULL AND gpus > 1",
+    "outputs IS NOT NULL AND attention = 'flash' AND bits = 16",
 )
 SCENARIO = """{'context_tokens': tokens, 'sequences': sequences, 'kv_element_bits': bits, 'attention': attention,
-    'pipeline_parallel': gpus, 'engine_id': 'llama.cpp', 'stage_share': ceil(model.layer_count / gpus) / model.layer_count}"""
+    'pipeline_parallel': gpus, 'engine_id': 'llama.cpp', 'stage_share': ceil(model.layer_count / gpus) / model.layer_count,
+    'program_base': {'server_slot_count': outputs}}"""
 TOLD = """
     CREATE OR REPLACE TEMP TABLE told AS
     SELECT wanted.*, tried, compute_buffer_bytes_llama_cpp(struct_update(model, engine_graph := {
@@ -86,7 +95,7 @@ def main() -> None:
     book.execute("SET search_path = 'almanac.internal,almanac.main,memory.main'")
     kinds = dict(book.execute("SELECT model_id, model.model_type FROM shape_row").fetchall())
     book.execute(
-        "CREATE TEMP TABLE wanted (kind TEXT, model_id TEXT, tokens BIGINT, sequences BIGINT, bits DOUBLE, attention TEXT, gpus INT, bytes BIGINT)"
+        "CREATE TEMP TABLE wanted (kind TEXT, model_id TEXT, tokens BIGINT, sequences BIGINT, bits DOUBLE, attention TEXT, gpus INT, outputs INT, bytes BIGINT)"
     )
     with (Path(sys.argv[2]) if len(sys.argv) > 2 else ROWS).open(newline="") as file:
         rows = [
@@ -94,14 +103,15 @@ def main() -> None:
             for row in csv.DictReader(file)
             if row["buffer_bytes"] and row["model_id"] in kinds and row.get("is_held") != "true"
         ]
-    book.executemany("INSERT INTO wanted VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [
+    book.executemany("INSERT INTO wanted VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", [
         (kinds[row["model_id"]], row["model_id"], int(row["context_tokens"]), int(row["sequences"]), BITS[row["kv_dtype_id"]],
-            row["attention"], int(row["gpu_count"]), int(row["buffer_bytes"]))
+            row["attention"], int(row["gpu_count"]), int(row["output_tokens"] or 0) or None, int(row["buffer_bytes"]))
         for row in rows
     ])  # fmt: skip
     book.execute("""
         CREATE TEMP TABLE rule AS SELECT DISTINCT kind, 0.0::DOUBLE AS logit_streams, false AS has_masks_below_logits,
-            0.0::DOUBLE AS layer_streams, 0.0::DOUBLE AS unfused_streams, 0.0::DOUBLE AS handed_streams FROM wanted
+            0.0::DOUBLE AS layer_streams, 0.0::DOUBLE AS unfused_streams, 0.0::DOUBLE AS handed_streams,
+            0.0::DOUBLE AS server_streams FROM wanted
     """)
     for column, of in zip(FITTED, OF, strict=True):
         fit(book, column, of)

@@ -94,7 +94,11 @@ def main() -> None:
         "CREATE TEMP TABLE wanted (number INT, model_id TEXT, tokens BIGINT, sequences BIGINT, bits DOUBLE, gpus INT)"
     )
     with ROWS.open(newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["buffer_bytes"] and row["is_held"] == "false"]
+        rows = [
+            row
+            for row in csv.DictReader(file)
+            if row["buffer_bytes"] and row["is_held"] == "false" and not row["output_tokens"]
+        ]
     book.executemany("INSERT INTO wanted VALUES (?, ?, ?, ?, ?, ?)", [
         (number, row["model_id"], int(row["context_tokens"]), int(row["sequences"]), BITS[row["kv_dtype_id"]], int(row["gpu_count"]))
         for number, row in enumerate(rows)

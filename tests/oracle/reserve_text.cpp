@@ -1,5 +1,5 @@
 // The buffers that llama.cpp reserves for a micro-batch of text.
-//   reserve FILE CELLS SEQUENCES FLASH(0|1) KV_TYPE(ggml_type) DEVICES [MICRO_BATCH]
+//   reserve FILE CELLS SEQUENCES FLASH(0|1) KV_TYPE(ggml_type) DEVICES [MICRO_BATCH [OUTPUTS]]
 #include "gguf.h"
 #include "hollow_gpu.h"
 #include "llama.h"
@@ -26,6 +26,7 @@ int main(int count, char ** given) {
     params.n_seq_max = atoi(given[3]);
     params.n_ubatch = count > 7 ? atoi(given[7]) : params.n_ubatch;
     params.n_batch = std::max(params.n_batch, params.n_ubatch);
+    params.n_outputs_max = count > 8 ? atoi(given[8]) : 0; // (0: as many as tokens)
     params.flash_attn_type = atoi(given[4]) ? LLAMA_FLASH_ATTN_TYPE_ENABLED : LLAMA_FLASH_ATTN_TYPE_DISABLED;
     params.type_k = params.type_v = (ggml_type) atoi(given[5]);
     params.kv_unified = true;

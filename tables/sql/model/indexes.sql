@@ -37,6 +37,7 @@ SELECT model_id, {
     'has_masks_below_logits': rule.has_masks_below_logits, 'layer_streams': rule.layer_streams,
     'early_logit_elements': rule.early_logit_elements,
     'unfused_streams': rule.unfused_streams, 'handed_streams': rule.handed_streams,
-    'hands_layer_inputs': rule.hands_layer_inputs, 'holds_layer_inputs': rule.holds_layer_inputs
+    'hands_layer_inputs': rule.hands_layer_inputs, 'holds_layer_inputs': rule.holds_layer_inputs,
+    'server_streams': rule.server_streams
 } AS engine_graph
 FROM model JOIN engine_graph AS rule ON list_contains(string_split(rule.model_types, ' '), model.model_type);

@@ -298,7 +298,7 @@ SELECT
         'packed_base': usual.packed_base, 'balance_bytes': usual.balance_bytes_per_expert,
         'kept_free_mib': usual.kept_free_mib,
         'prompt_chunk_tokens': usual.prompt_chunk_tokens, 'loader_free_mib': usual.loader_free_mib,
-        'keeps_tower_free': usual.keeps_tower_free,
+        'keeps_tower_free': usual.keeps_tower_free, 'server_slot_count': usual.server_slot_count,
         'last_layers': usual.last_layers} AS program_base
 FROM query_table(relation) AS asked
 LEFT JOIN program_name AS known ON known.program_name = lower(asked.program::VARCHAR)
@@ -320,5 +320,5 @@ CREATE OR REPLACE MACRO with_program_in(relation, is_plain) AS TABLE FROM query(
         || '{''prepares_base'': NULL::BOOLEAN, ''adapter_bytes'': NULL::BIGINT, '
         || '''packed_base'': NULL::VARCHAR, ''balance_bytes'': NULL::BIGINT, '
         || '''kept_free_mib'': NULL::BIGINT, ''keeps_tower_free'': NULL::BOOLEAN, '
-        || '''last_layers'': NULL::BIGINT} AS program_base FROM ' || relation
+        || '''server_slot_count'': NULL::BIGINT, ''last_layers'': NULL::BIGINT} AS program_base FROM ' || relation
     ELSE 'FROM with_program(''' || relation || ''')' END);

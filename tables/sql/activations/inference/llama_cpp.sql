@@ -1,6 +1,6 @@
 -- llama.cpp: the compute buffer, the largest moment of a micro-batch (all in fp32 but the masks of flash attention).
 --
---   logits   micro-batch × 4 × (vocabulary + hidden)
+--   logits   4 × (tokens whose logits are reserved × vocabulary + micro-batch × hidden)
 --   layer    masks + micro-batch × 4 × (the widest moment of a block or of attention); masks: micro-batch × 2 × the
 --            cells of all sequences, and of all windows; a cache of other than 16 bits: one layer's keys and values
 --                unpacked to 16
@@ -28,8 +28,8 @@
 -- Not covered: other micro-batches; towers that table tower_graph does not have (0 here: engine_setting says to leave
 --   them out, and there is no answer for their images), kernels that Metal (heads of 32 and 48) and Vulkan (all
 --   multiples of 8) have and CUDA has not, so that less is held there; video, sound of other lengths than 30 seconds;
---   llama.cpp before its masks were made in 16 bits, its servers that reserve fewer logits than tokens (they need
---   less), masks of window and micro-batch without flash attention.
+--   llama.cpp before its masks were made in 16 bits, masks of window and micro-batch without flash attention; logits of
+--   a server that drafts (all tokens' here: it needs less).
 
 -- Cells that attention in llama.cpp reads: those of the context, or of the window and a micro-batch. One cache for all
 -- sequences, as its server sets it up where nobody says how many there are, has a mask over the cells of all; a cache
@@ -91,9 +91,24 @@ CREATE OR REPLACE MACRO stream_bytes_llama_cpp(streams, model, constants) AS
 CREATE OR REPLACE MACRO held_inputs_llama_cpp(model) AS
     iif(coalesce(model.engine_graph.holds_layer_inputs, false), coalesce(model.per_layer_input_sum, 0), 0);
 
-CREATE OR REPLACE MACRO logit_bytes_llama_cpp(model, constants) AS constants.llama_cpp_micro_batch_tokens * 4
-        * (model.vocab_size + coalesce(model.engine_graph.logit_elements, 0) + model.hidden_size
-            + held_inputs_llama_cpp(model) + shared_elements_llama_cpp(model, constants))
+-- Tokens of a micro-batch whose logits are reserved: all, or of a server that writes text one of each of its slots
+-- (tools/server: server_output_limits). One that embeds reserves all, and so does one of a model with an encoder. Of an
+-- architecture whose layers were not counted without the logits of all tokens above them these are counted.
+CREATE OR REPLACE MACRO output_tokens_llama_cpp(model, scenario, constants) AS CASE
+    WHEN scenario.program_base.server_slot_count IS NULL OR model.is_embedder OR model.cross_layer_count > 0
+        OR model.engine_graph.server_streams IS NULL THEN constants.llama_cpp_micro_batch_tokens
+    ELSE least(constants.llama_cpp_micro_batch_tokens,
+        greatest(scenario.program_base.server_slot_count, scenario.sequences))
+END;
+CREATE OR REPLACE MACRO server_stream_bytes_llama_cpp(model, scenario, constants) AS iif(
+    output_tokens_llama_cpp(model, scenario, constants) < constants.llama_cpp_micro_batch_tokens,
+    stream_bytes_llama_cpp(model.engine_graph.server_streams, model, constants), 0);
+
+CREATE OR REPLACE MACRO logit_bytes_llama_cpp(model, scenario, constants) AS
+    output_tokens_llama_cpp(model, scenario, constants) * 4
+        * (model.vocab_size + coalesce(model.engine_graph.logit_elements, 0))
+    + constants.llama_cpp_micro_batch_tokens * 4
+        * (model.hidden_size + held_inputs_llama_cpp(model) + shared_elements_llama_cpp(model, constants))
     + stream_bytes_llama_cpp(model.engine_graph.logit_streams, model, constants);
 
 -- (the last stream lies behind masks that are free again, and the logits behind it)
@@ -162,7 +177,8 @@ END;
 CREATE OR REPLACE MACRO layer_buffer_bytes_llama_cpp(model, scenario, constants) AS greatest(
     constants.llama_cpp_micro_batch_tokens * 4 * block_elements_llama_cpp(model),
     constants.llama_cpp_micro_batch_tokens * 4 * attention_elements_llama_cpp(model),
-    packed_buffer_bytes_llama_cpp(unpacked_cache_bytes_llama_cpp(model, scenario, constants), model, constants))
+    packed_buffer_bytes_llama_cpp(unpacked_cache_bytes_llama_cpp(model, scenario, constants), model, constants),
+    server_stream_bytes_llama_cpp(model, scenario, constants))
     + stream_bytes_llama_cpp(model.engine_graph.layer_streams, model, constants)
     + constants.llama_cpp_micro_batch_tokens * 4 * held_inputs_llama_cpp(model);
 
@@ -187,8 +203,9 @@ END;
 -- (masks are fp32 here)
 CREATE OR REPLACE MACRO unfused_buffer_bytes_llama_cpp(model, scenario, constants) AS
     constants.llama_cpp_micro_batch_tokens * 4 * greatest(
-        logit_bytes_llama_cpp(model, constants) / (constants.llama_cpp_micro_batch_tokens * 4),
+        logit_bytes_llama_cpp(model, scenario, constants) / (constants.llama_cpp_micro_batch_tokens * 4),
         block_elements_llama_cpp(model),
+        server_stream_bytes_llama_cpp(model, scenario, constants) / (constants.llama_cpp_micro_batch_tokens * 4),
         score_elements_llama_cpp(model, scenario)
             * context_cells_llama_cpp(scenario, constants) + beside_scores_llama_cpp(model, constants))
     + stream_bytes_llama_cpp(model.engine_graph.unfused_streams, model, constants)
@@ -211,10 +228,10 @@ CREATE OR REPLACE MACRO compute_buffer_bytes_llama_cpp(model, scenario, constant
     WHEN scenario.pipeline_parallel > 1 THEN
         constants.llama_cpp_pipeline_copies * (mask_bytes_llama_cpp(model, scenario, constants)
             + handed_bytes_of_llama_cpp(model, scenario, constants))
-        + greatest(logit_bytes_llama_cpp(model, constants),
+        + greatest(logit_bytes_llama_cpp(model, scenario, constants),
             layer_buffer_bytes_llama_cpp(model, scenario, constants))
     ELSE greatest(
-        logit_bytes_llama_cpp(model, constants) + masks_below_logits_llama_cpp(model, scenario, constants),
+        logit_bytes_llama_cpp(model, scenario, constants) + masks_below_logits_llama_cpp(model, scenario, constants),
         mask_bytes_llama_cpp(model, scenario, constants) + layer_buffer_bytes_llama_cpp(model, scenario, constants))
 END;
 
