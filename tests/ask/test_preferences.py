@@ -84,6 +84,7 @@ def test_what_was_chosen_is_said(ask_json, ask):
     assert "rank 16 on the projections of queries and values, 8 pairs at once, every layer recomputed" in said
 
 
+@pytest.mark.full
 def test_what_does_not_fit_says_what_does(ask_json, ask, macro):
     asked = ("fits", SMALL, "--gpu", "rtx-3060-12gb", "--objective", "dpo", "--context", 4096)
     told = ask_json(*asked)
@@ -97,6 +98,7 @@ def test_what_does_not_fit_says_what_does(ask_json, ask, macro):
     assert f"- {told['helps'][0]['options']}: it fits" in words(ask(*asked))
 
 
+@pytest.mark.full
 def test_a_plan_says_on_how_many_cards_it_fits(ask_json, ask, macro):
     one = ask_json("plan", SMALL, "--gpu", "h100-sxm", "--objective", "dpo")["cards"][0]
     assert [plan["gpu_count"] for plan in one["plans"]] == [1] and one["verdict"] == "fits"

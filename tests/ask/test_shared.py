@@ -176,6 +176,7 @@ def test_cards_of_a_server_are_divided_as_it_is_told(ask, ask_json, macro):
     assert "--tensor-parallel-size 16" not in out and "--tp 16" not in out
 
 
+@pytest.mark.full
 def test_data_parallel_ranks_serve_their_own_requests(ask, ask_json, macro):
     """Two ranks of two cards: attention is whole in each, and the experts lie over all four."""
     said = ("fits", EXPERTS, "--format", "mxfp4", "--context", 8192, "--users", 4)
@@ -297,6 +298,7 @@ def test_what_is_chosen_of_a_training_can_be_said(ask, ask_json, macro):
     assert {plan["checkpointing"] for plan in plans} == {"none"}
 
 
+@pytest.mark.full
 def test_preferences_are_shared_as_they_are_told(ask_json, macro):
     said = ("fits", TEXT, "--gpu", "4xh100-sxm", "--objective", "dpo", "--phase", "full-finetune")
     told = ask_json(*said, "--sharding", "zero3")["preferred"]
