@@ -127,25 +127,36 @@ def test_a_stream_behind_the_masks_is_counted_with_them(errors):
 def test_a_server_reserves_logits_of_few_tokens(footprints, towers):
     """Qwen3-8B at 8,192 tokens: 100 MiB where a program that asks for logits of every token holds 304. Of an architecture that was not counted
     so, of a build before, and where nobody says which build it is, all are told."""
-    served = [scenario_of(row) | {"program": "llama.cpp"} for row in SERVED]
-    plain, told, before = (
-        footprints([scenario | {"program_version": build} for scenario in served])
-        for build in (None, "b11312", "b9700")
-    )
-    pairs = []
-    for row, all_of_them, few, old in zip(SERVED, plain, told, before, strict=True):
-        if few["activations_bytes"] is None:
-            continue  # (in no release that was read)
-        assert few["activations_bytes"] < all_of_them["activations_bytes"] + 2**25  # (fitted to the worst of its type)
-        assert old["activations_bytes"] in (None, all_of_them["activations_bytes"])
-        held = few["activations_bytes"] - towers[row["attention"]].get(row["model_id"], 0)
-        told_of_all = all_of_them["activations_bytes"] - few["activations_bytes"] + held
-        pairs.append((held, told_of_all, int(row["buffer_bytes"]), row["model_id"]))
-    assert len(pairs) > 500 and sum(held < told_of_all for held, told_of_all, *_ in pairs) > 150
-    assert statistics.median(abs(held / counted - 1) for held, _, counted, _ in pairs) < 0.02
+    served = [scenario_of(row) | {"program": "llama.cpp", "program_version": "b11312"} for row in SERVED]
+    told = [
+        (
+            row["model_id"],
+            few["activations_bytes"] - towers[row["attention"]].get(row["model_id"], 0),
+            int(row["buffer_bytes"]),
+        )
+        for row, few in zip(SERVED, footprints(served), strict=True)
+        if few["activations_bytes"] is not None  # (in no release that was read)
+    ]
+    assert len(told) > 800
+    assert statistics.median(abs(held / counted - 1) for _, held, counted in told) < 0.015
     # (of those whose attention is picked all logits are told, and what is told is short by as much as in the rows above)
-    short = [pair for pair in pairs if pair[0] < 0.97 * pair[2] - 2**22 and not any(name in pair[3] for name in PICKED)]
-    assert not short
+    assert not [row for row in told if row[1] < 0.97 * row[2] - 2**22 and not any(name in row[0] for name in PICKED)]
+
+
+def test_logits_of_all_tokens_are_told_where_a_build_before_is_named_or_none(footprints):
+    served = [scenario_of(row) | {"program": "llama.cpp"} for row in SERVED[::9]]
+    few, plain, before, by_engine = (
+        [row["activations_bytes"] for row in footprints([scenario | more for scenario in served])]
+        for more in (
+            {"program_version": "b11312"},
+            {},
+            {"program_version": "b9700"},
+            {"program": None, "engine_id": "llama.cpp"},
+        )
+    )
+    rows = [row for row in zip(few, plain, before, by_engine, strict=True) if row[0] is not None]
+    assert len(rows) > 80 and sum(row[0] < row[1] for row in rows) > 30
+    assert all(row[0] < row[1] + 2**23 and row[2] in (None, row[1]) and row[1] == row[3] for row in rows)
 
 
 def test_layers_that_read_what_another_gpu_caches_have_copies_of_it(all_errors):

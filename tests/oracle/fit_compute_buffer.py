@@ -4,7 +4,8 @@
 
 Says for each type what its rows want beyond what the formula counts of every model, and how far it is off with that. Types that want the same are one
 line of the table. What llama.cpp's source says (logit_elements, early_logit_elements, hands_layer_inputs, holds_layer_inputs) is taken as it stands in
-the table and not fitted. At last the streams that experts which see every token leave alive (constant llama_cpp_shared_streams): the fewest with which
+the table and not fitted. Then what a layer holds where a server reserves logits of few tokens (server_streams): the fewest streams, with all other
+columns as the table has them. At last the streams that experts which see every token leave alive (constant llama_cpp_shared_streams): the fewest with which
 no model that has them is short of its rows, whatever its type.
 """
 
@@ -19,24 +20,17 @@ import duckdb
 
 ROWS = Path(__file__).with_name("compute_buffer.csv")
 BITS = {"bf16": 16.0, "q8_0": 8.5, "q4_0": 4.5}
-STEP, MOST = 0.5, 48
+STEP, MOST = 0.5, 24
+MOST_SERVED = 48  # (all that a layer holds, and not what it holds beside what is counted)
 LEFT = 4 << 20  # bytes of blocks that are too small, which no formula knows
-FITTED = (
-    "logit_streams",
-    "has_masks_below_logits",
-    "layer_streams",
-    "unfused_streams",
-    "handed_streams",
-    "server_streams",
-)
-# which rows a column is fitted to: short contexts, long ones, packed caches, no fused attention, several GPUs; few logits
+FITTED = ("logit_streams", "has_masks_below_logits", "layer_streams", "unfused_streams", "handed_streams")
+# which rows a column is fitted to: short contexts, long ones, packed caches, no fused attention, several GPUs
 OF = (
-    "outputs IS NULL AND gpus = 1 AND attention = 'flash' AND tokens <= 8192 AND bits = 16",
-    "outputs IS NULL AND gpus = 1 AND attention = 'flash' AND bits = 16",
-    "outputs IS NULL AND gpus = 1 AND attention = 'flash'",
-    "outputs IS NULL AND gpus = 1 AND attention = 'eager'",
-    "outputs IS NULL AND gpus > 1",
-    "outputs IS NOT NULL AND attention = 'flash' AND bits = 16",
+    "gpus = 1 AND attention = 'flash' AND tokens <= 8192 AND bits = 16",
+    "gpus = 1 AND attention = 'flash' AND bits = 16",
+    "gpus = 1 AND attention = 'flash'",
+    "gpus = 1 AND attention = 'eager'",
+    "gpus > 1",
 )
 SCENARIO = """{'context_tokens': tokens, 'sequences': sequences, 'kv_element_bits': bits, 'attention': attention,
     'pipeline_parallel': gpus, 'engine_id': 'llama.cpp', 'stage_share': ceil(model.layer_count / gpus) / model.layer_count,
@@ -47,10 +41,20 @@ TOLD = """
         'logit_elements': coalesce(model.engine_graph.logit_elements, 0)::BIGINT,
         'early_logit_elements': coalesce(model.engine_graph.early_logit_elements, 0)::BIGINT,
         'hands_layer_inputs': coalesce(model.engine_graph.hands_layer_inputs, false),
-        'holds_layer_inputs': coalesce(model.engine_graph.holds_layer_inputs, false), $fields}),
+        'holds_layer_inputs': coalesce(model.engine_graph.holds_layer_inputs, false), 'server_streams': NULL::DOUBLE, $fields}),
         $scenario, constants) - bytes AS over
     FROM wanted JOIN shape_row USING (model_id) JOIN rule USING (kind), constants, (SELECT unnest($tries) AS tried)
-    WHERE $of
+    WHERE outputs IS NULL AND $of
+"""
+SERVED = """
+    SELECT kind, arg_min(tried, (greatest(-least, $left), tried::DOUBLE)), arg_min(least, (greatest(-least, $left), tried::DOUBLE)) FROM (
+        SELECT kind, tried, min(told - bytes) AS least FROM (
+            SELECT kind, tried, bytes, compute_buffer_bytes_llama_cpp(struct_update(model, engine_graph := {
+                $fields, 'server_streams': tried}), $scenario, constants) AS told
+            FROM wanted JOIN shape_row USING (model_id), constants, (SELECT unnest(list_transform(range($tries), lambda n: n * $step)) AS tried)
+            WHERE outputs IS NOT NULL AND attention = 'flash' AND bits = 16 AND model.engine_index IS NULL AND coalesce(model.cross_layer_count, 0) = 0
+        ) GROUP BY kind, tried
+    ) GROUP BY kind ORDER BY kind
 """
 
 
@@ -76,6 +80,28 @@ def fit(book: duckdb.DuckDBPyConnection, column: str, of: str) -> None:
     """)
 
 
+def server_streams(book: duckdb.DuckDBPyConnection) -> list[tuple]:
+    """By kind what a layer holds where logits of few tokens are reserved, all else as the table has it, and how many bytes are missing with that."""
+    numbers = (
+        "logit_elements",
+        "logit_streams",
+        "layer_streams",
+        "early_logit_elements",
+        "unfused_streams",
+        "handed_streams",
+    )
+    flags = ("has_masks_below_logits", "hands_layer_inputs", "holds_layer_inputs")
+    usual = [
+        f"'{name}': coalesce(model.engine_graph.{name}, {none})"
+        for names, none in ((numbers, 0), (flags, "false"))
+        for name in names
+    ]
+    text = Template(SERVED).substitute(
+        fields=", ".join(usual), scenario=SCENARIO, left=LEFT, tries=int(MOST_SERVED / STEP), step=STEP
+    )
+    return book.execute(text).fetchall()
+
+
 def shared_streams(book: duckdb.DuckDBPyConnection) -> list[tuple]:
     """What is missing at most, in MiB, by how many streams."""
     return book.execute(f"""
@@ -84,7 +110,7 @@ def shared_streams(book: duckdb.DuckDBPyConnection) -> list[tuple]:
         FROM (
             SELECT model_id, model, bytes, streams, {SCENARIO} AS scenario, struct_update(constants, llama_cpp_shared_streams := streams) AS constants
             FROM wanted JOIN shape_row USING (model_id), constants, (SELECT unnest(range(8))::DOUBLE AS streams)
-            WHERE model.shared_max > 0 AND model.engine_index IS NULL
+            WHERE outputs IS NULL AND model.shared_max > 0 AND model.engine_index IS NULL
         ) GROUP BY streams ORDER BY streams
     """).fetchall()
 
@@ -110,8 +136,7 @@ def main() -> None:
     ])  # fmt: skip
     book.execute("""
         CREATE TEMP TABLE rule AS SELECT DISTINCT kind, 0.0::DOUBLE AS logit_streams, false AS has_masks_below_logits,
-            0.0::DOUBLE AS layer_streams, 0.0::DOUBLE AS unfused_streams, 0.0::DOUBLE AS handed_streams,
-            0.0::DOUBLE AS server_streams FROM wanted
+            0.0::DOUBLE AS layer_streams, 0.0::DOUBLE AS unfused_streams, 0.0::DOUBLE AS handed_streams FROM wanted
     """)
     for column, of in zip(FITTED, OF, strict=True):
         fit(book, column, of)
@@ -122,6 +147,8 @@ def main() -> None:
     """).fetchall():
         wants = {name: value for name, value in zip(FITTED, row[1:-2], strict=True) if value}
         print(row[0], wants, f"{row[-2]:+.1%} to {row[-1]:+.1%}", flush=True)
+    for kind, streams, over in server_streams(book):
+        print("server_streams", kind, float(streams), f"missing MiB {max(0, -over) / 2**20:.1f}", flush=True)
     for streams, missing, model_id in shared_streams(book):
         print("llama_cpp_shared_streams", streams, "missing MiB at most", missing, model_id)
 

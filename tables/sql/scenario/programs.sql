@@ -292,7 +292,8 @@ SELECT
         || context_words(asked, usual, model) || recomputed_words(usual)
         || coalesce(experts_words(usual, model), '') || balance_words(model, usual.balance_bytes_per_expert)
         || coalesce(', of the last ' || usual.last_layers || ' layers (--num-layers)', '')
-            AS program_holds_for,
+        || iif(asked.program_version IS NULL AND usual.server_slot_count IS NOT NULL,
+            ', with logits of all tokens (a build that is named may hold fewer)', '') AS program_holds_for,
     usual.card_share AS program_share,
     {'prepares_base': usual.prepares_base, 'adapter_bytes': usual.packed_adapter_bytes,
         'packed_base': usual.packed_base, 'balance_bytes': usual.balance_bytes_per_expert,
