@@ -42,9 +42,9 @@ _CARDS = """
 WITH judged AS (
     SELECT running, gpu.gpu_id, card_reason(r) AS card_reason, iif(card_reason IS NULL, gpu.capacity_bytes, NULL) AS capacity_bytes
     FROM asked JOIN gpu ON true
-    LEFT JOIN runs_on AS r
+    LEFT JOIN runs_on_kind AS r
         ON r.engine_id = asked.engine_id AND r.running_id = asked.running_id AND r.phase_id = asked.phase_id
-        AND r.attention = asked.attention AND r.gpu_id = gpu.gpu_id
+        AND r.attention = asked.attention AND r.card_kind = card_kind(gpu)
 )
 SELECT running, capacity_bytes, card_reason, list(gpu_id ORDER BY gpu_id) AS gpu_id
 FROM judged GROUP BY ALL ORDER BY running, capacity_bytes NULLS LAST, card_reason

@@ -130,7 +130,8 @@ WITH elsewhere AS (
     GROUP BY gpu.gpu_id
 )
 SELECT gpu.gpu_id, {
-    'gpu_id': gpu.gpu_id, 'vendor': gpu.vendor, 'compute_capability': gpu.compute_capability,
+    'gpu_id': gpu.gpu_id, 'card_kind': card_kind(gpu), 'vendor': gpu.vendor,
+    'compute_capability': gpu.compute_capability,
     'capacity_bytes': gpu.capacity_bytes, 'whole_bytes': gpu.whole_bytes, 'raisable_bytes': gpu.raisable_bytes,
     'vllm_requests': vllm_requests(gpu.name, gpu.memory_gib_nominal, constants),
     'vllm_read_tokens': vllm_read_tokens(gpu.name, gpu.memory_gib_nominal, constants),

@@ -109,11 +109,11 @@ fit_judged AS (
     LEFT JOIN kv_dtype AS kv ON kv.kv_dtype_id = line.kv_dtype_id
     LEFT JOIN kv_older AS older ON older.kv_dtype_id = line.kv_dtype_id AND older.engine_id = line.engine_id
         AND older.model_id = line.model_id AND is_from(line.program_version, older.min_version)
-    LEFT JOIN runs_on AS running
+    LEFT JOIN runs_on_kind AS running
         ON running.engine_id = line.engine_id
             AND running.running_id = running_format(model, line.dtype_id, line.engine_id)
             AND running.phase_id = line.phase_id
-        AND running.attention = line.attention AND running.gpu_id = card.card_id
+        AND running.attention = line.attention AND running.card_kind = card.card.card_kind
 ),
 fit_windowed AS (
     SELECT DISTINCT layer.model_id FROM attention_layer AS layer WHERE layer.window_tokens IS NOT NULL

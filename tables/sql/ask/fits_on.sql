@@ -31,10 +31,10 @@ judged AS (
     LEFT JOIN card_row ON card_row.gpu_id = lower(card_asked.gpu_id)
     LEFT JOIN kv_older AS older ON older.kv_dtype_id = footprint.kv_dtype_id AND older.engine_id = footprint.engine_id
         AND older.model_id = footprint.model_id AND is_from(footprint.program_version, older.min_version)
-    LEFT JOIN runs_on AS running
+    LEFT JOIN runs_on_kind AS running
         ON running.engine_id = footprint.engine_id AND running.running_id = footprint.running_format
             AND running.phase_id = footprint.phase_id
-        AND running.attention = footprint.attention AND running.gpu_id = card_row.gpu_id
+        AND running.attention = footprint.attention AND running.card_kind = card.card_kind
 )
 SELECT
     coalesce(card.gpu_id, card_name) AS gpu_id, footprint.model_id, footprint.dtype_id, footprint.phase_id,

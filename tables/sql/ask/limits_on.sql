@@ -129,11 +129,11 @@ limit_told AS (
     LEFT JOIN kv_dtype AS kv ON kv.kv_dtype_id = footprint.kv_dtype_id
     LEFT JOIN kv_older AS older ON older.kv_dtype_id = footprint.kv_dtype_id AND older.engine_id = footprint.engine_id
         AND older.model_id = footprint.model_id AND is_from(program_version, older.min_version)
-    LEFT JOIN runs_on AS running
+    LEFT JOIN runs_on_kind AS running
         ON running.engine_id = footprint.engine_id
             AND running.running_id = running_format(model, footprint.dtype_id, footprint.engine_id)
             AND running.phase_id = footprint.phase_id
-        AND running.attention = footprint.attention AND running.gpu_id = gpu.gpu_id
+        AND running.attention = footprint.attention AND running.card_kind = card_row.card.card_kind
     CROSS JOIN constants_row
 )
 SELECT

@@ -75,11 +75,11 @@ judged AS (
     LEFT JOIN kv_dtype AS kv ON kv.kv_dtype_id = placed.kv_dtype_id
     LEFT JOIN kv_older AS older ON older.kv_dtype_id = placed.kv_dtype_id AND older.engine_id = placed.engine_id
         AND older.model_id = placed.model_id
-    LEFT JOIN runs_on AS running
+    LEFT JOIN runs_on_kind AS running
         ON running.engine_id = placed.engine_id
             AND running.running_id = running_format(model, placed.dtype_id, placed.engine_id)
             AND running.phase_id = 'inference'
-        AND running.attention = placed.attention AND running.gpu_id = gpu.gpu_id
+        AND running.attention = placed.attention AND running.card_kind = card_kind(gpu)
 ),
 summed AS (
     SELECT judged.gpu_count, any_value(judged.asked_gpu_id) AS gpu_id, any_value(judged.model_id) AS model_id,

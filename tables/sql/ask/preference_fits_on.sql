@@ -203,13 +203,13 @@ beside AS (
     LEFT JOIN card_row ON card_row.gpu_id = lower(said.card_asked)
     LEFT JOIN card_whole ON card_whole.gpu_id = card_row.gpu_id
     LEFT JOIN model ON model.model_id = training.model_id
-    LEFT JOIN runs_on AS running ON running.engine_id = training.engine_id
+    LEFT JOIN runs_on_kind AS running ON running.engine_id = training.engine_id
         AND running.running_id = running_format(model, training.dtype_id, training.engine_id)
         AND running.phase_id = training.phase_id
-        AND running.attention = training.attention AND running.gpu_id = card_row.gpu_id
-    LEFT JOIN runs_on AS generating ON generating.engine_id = rule.engine_id AND generating.running_id = 'bf16'
+        AND running.attention = training.attention AND running.card_kind = card.card_kind
+    LEFT JOIN runs_on_kind AS generating ON generating.engine_id = rule.engine_id AND generating.running_id = 'bf16'
         AND generating.phase_id = 'inference' AND generating.attention = 'flash'
-        AND generating.gpu_id = card_row.gpu_id
+        AND generating.card_kind = card.card_kind
 ),
 -- of either phase: training, what of the engine stands beside it
 phases AS (

@@ -298,13 +298,13 @@ judged AS (
     LEFT JOIN kv_dtype AS kv ON kv.kv_dtype_id = pair.kv_dtype_id
     LEFT JOIN kv_older AS older ON older.kv_dtype_id = pair.kv_dtype_id AND older.engine_id = pair.engine_id
         AND older.model_id = pair.model_id
-    LEFT JOIN runs_on AS running ON running.engine_id = pair.engine_id AND running.phase_id = 'inference'
+    LEFT JOIN runs_on_kind AS running ON running.engine_id = pair.engine_id AND running.phase_id = 'inference'
         AND running.running_id = running_format(model, pair.dtype_id, pair.engine_id) AND running.attention = 'flash'
-        AND running.gpu_id = gpu.gpu_id
-    LEFT JOIN runs_on AS drafting ON drafting.engine_id = pair.engine_id AND drafting.phase_id = 'inference'
+        AND running.card_kind = card.card_kind
+    LEFT JOIN runs_on_kind AS drafting ON drafting.engine_id = pair.engine_id AND drafting.phase_id = 'inference'
         AND drafting.running_id = running_format(drafter, pair.draft_dtype_id, pair.engine_id)
         AND drafting.attention = 'flash'
-        AND drafting.gpu_id = gpu.gpu_id
+        AND drafting.card_kind = card.card_kind
     CROSS JOIN constants_row
 )
 SELECT

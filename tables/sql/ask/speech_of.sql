@@ -118,7 +118,8 @@ CREATE OR REPLACE MACRO speech_fits_on(
     free_bytes := NULL
 ) AS TABLE
 WITH card_asked AS (
-    SELECT asked.gpu_id, gpu.gpu_id AS known_id, asked.gpu_id IS NULL AND asked.free_bytes IS NOT NULL AS is_any,
+    SELECT asked.gpu_id, gpu.gpu_id AS known_id, card_kind(gpu) AS card_kind,
+        asked.gpu_id IS NULL AND asked.free_bytes IS NOT NULL AS is_any,
         iif(asked.gpu_id IS NULL OR gpu.gpu_id IS NOT NULL, asked_bytes(gpu, asked.free_bytes), NULL) AS bytes
     FROM (SELECT gpu_id::VARCHAR AS gpu_id, free_bytes::BIGINT AS free_bytes) AS asked
     LEFT JOIN gpu ON gpu.gpu_id = lower(asked.gpu_id)
@@ -133,5 +134,5 @@ SELECT coalesce(card.known_id, card.gpu_id) AS gpu_id, speech.model_id, speech.d
 FROM card_asked AS card
 CROSS JOIN speech_of(model_id, seconds := seconds, dtype_id := dtype_id, engine_id := engine_id,
     text_tokens := text_tokens) AS speech
-LEFT JOIN runs_on AS running ON running.engine_id = speech.engine_id AND running.running_id = speech.dtype_id
-    AND running.phase_id = 'inference' AND running.attention = 'flash' AND running.gpu_id = card.known_id;
+LEFT JOIN runs_on_kind AS running ON running.engine_id = speech.engine_id AND running.running_id = speech.dtype_id
+    AND running.phase_id = 'inference' AND running.attention = 'flash' AND running.card_kind = card.card_kind;

@@ -46,9 +46,9 @@ JOIN footprint
     AND coalesce(footprint.dtype_id = asked.dtype_id, true) AND coalesce(footprint.engine_id = asked.engine_id, true)
     AND footprint.gpu_count = 1 AND takes(footprint.total_bytes, footprint.error_band, gpu.capacity_bytes)
 JOIN model ON model.model_id = footprint.model_id
-JOIN runs_on AS running
+JOIN runs_on_kind AS running
     ON running.engine_id = footprint.engine_id
         AND running.running_id = running_format(model, footprint.dtype_id, footprint.engine_id)
         AND running.phase_id = footprint.phase_id
-    AND running.attention = footprint.attention AND running.gpu_id = gpu.gpu_id AND running.runs
+    AND running.attention = footprint.attention AND running.card_kind = card_kind(gpu) AND running.runs
 ORDER BY model.downloads_30d DESC NULLS LAST, footprint.model_id, footprint.dtype_id;

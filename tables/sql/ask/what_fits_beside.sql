@@ -56,7 +56,8 @@ WITH beside_known AS MATERIALIZED (
         AND footprint.gpu_count = 1
 ),
 beside_card AS MATERIALIZED (
-    SELECT gpu.gpu_id, asked_bytes(gpu, free_bytes::BIGINT) AS bytes, known_dtype(dtype_id) AS dtype_id,
+    SELECT gpu.gpu_id, card_kind(gpu) AS card_kind, asked_bytes(gpu, free_bytes::BIGINT) AS bytes,
+        known_dtype(dtype_id) AS dtype_id,
         published('context_tokens', coalesce(context_tokens, 8192), known.contexts) AS context_tokens,
         published('sequences', coalesce(sequences, 1), known.counts) AS sequences
     FROM gpu CROSS JOIN beside_known AS known WHERE gpu.gpu_id = known_gpu(gpu_id) AND NOT is_computer(gpu)
@@ -78,9 +79,10 @@ SELECT
     way.cpu_expert_layers::BIGINT AS cpu_expert_layers, way.gpu_bytes::BIGINT AS gpu_bytes,
     way.host_bytes::BIGINT AS host_bytes
 FROM beside_way AS way
+JOIN beside_card AS card ON card.gpu_id = way.gpu_id
 JOIN model ON model.model_id = way.model_id
-JOIN runs_on AS running
+JOIN runs_on_kind AS running
     ON running.engine_id = way.engine_id AND running.running_id = running_format(model, way.dtype_id, way.engine_id)
-    AND running.phase_id = way.phase_id AND running.attention = way.attention AND running.gpu_id = way.gpu_id
+    AND running.phase_id = way.phase_id AND running.attention = way.attention AND running.card_kind = card.card_kind
     AND running.runs
 ORDER BY way.cpu_expert_layers IS NULL, model.downloads_30d DESC NULLS LAST, way.model_id, way.dtype_id;

@@ -32,11 +32,11 @@ WITH judged AS (
     FROM scenario_totals AS scenario
     JOIN model ON model.model_id = scenario.model_id
     JOIN gpu ON true
-    LEFT JOIN runs_on AS running
+    LEFT JOIN runs_on_kind AS running
         ON running.engine_id = scenario.engine_id
             AND running.running_id = running_format(model, scenario.dtype_id, scenario.engine_id)
             AND running.phase_id = scenario.phase_id
-        AND running.attention = scenario.attention AND running.gpu_id = gpu.gpu_id
+        AND running.attention = scenario.attention AND running.card_kind = card_kind(gpu)
 )
 SELECT
     judged.model_id, judged.dtype_id, judged.phase_id, judged.engine_id, judged.context_tokens, judged.sequences,

@@ -1,7 +1,8 @@
 -- Whether an engine runs a format on a card at all: memory is not everything.
 --
---   runs_on: for each engine, format, phase, kind of attention and card the first line of support.csv that names them
---       all
+--   runs_on_kind: for each engine, format, phase, kind of attention and kind of card the first line of support.csv that
+--       names them all
+--   runs_on: the same of each card
 --   card_reason(…): why a scenario has no verdict on a card; null where it runs
 --   images_reason(…): the same of one with images, which take more on some cards than is counted
 --   program_card_reason(…): the same of the versions of a program that was asked for
@@ -18,13 +19,19 @@
 CREATE OR REPLACE MACRO names_one(words, word) AS
     words IS NULL OR list_bool_or(list_transform(string_split(words, ' '), lambda pattern: word GLOB pattern));
 
+-- all that a line can ask of a card, in one word: cards of one kind run the same. card: a row of gpu
+CREATE OR REPLACE MACRO card_kind(card) AS
+    concat_ws('/', card.vendor, card.architecture, coalesce(card.compute_capability, ''));
+
 -- a format, and the type of a model that runs on fewer cards in it
 CREATE OR REPLACE MACRO running_word(dtype_id, model_type) AS dtype_id || coalesce('/' || model_type, '');
 
-CREATE OR REPLACE TABLE runs_on AS
-WITH asked AS (
-    SELECT engine.engine_id, dtype.dtype_id, phase.phase_id, kind.attention
-    FROM engine, dtype, phase, (VALUES ('flash'), ('eager'), ('masked')) AS kind(attention)
+-- (by kind, of which there are a fifth as many as cards: every question reads it)
+CREATE OR REPLACE TABLE runs_on_kind AS
+WITH kind AS (SELECT DISTINCT card_kind(gpu) AS card_kind, vendor, architecture, compute_capability FROM gpu),
+asked AS (
+    SELECT engine.engine_id, dtype.dtype_id, phase.phase_id, way.attention
+    FROM engine, dtype, phase, (VALUES ('flash'), ('eager'), ('masked')) AS way(attention)
     WHERE dtype.dtype_id <> 'stored'
         AND (phase.phase_id = 'inference' OR starts_with(engine.engine_id, 'transformers')
             OR engine.engine_id IN (SELECT engine_id FROM sharding_rule))
@@ -49,22 +56,27 @@ named AS (
             AND coalesce(line.attention = iif(asked.attention = 'masked', 'flash', asked.attention), true)
 )
 SELECT named.engine_id, running_word(named.dtype_id, named.model_type) AS running_id, named.dtype_id, named.model_type,
-    named.phase_id, named.attention, gpu.gpu_id, named.runs, named.how,
+    named.phase_id, named.attention, kind.card_kind, named.runs, named.how,
     named.images_reason, named.source
-FROM named JOIN gpu
-    ON names_one(named.vendors, gpu.vendor)
-    AND (named.targets IS NULL OR coalesce(names_one(named.targets, gpu.compute_capability), false)
-        OR names_one(named.targets, gpu.architecture))
+FROM named JOIN kind
+    ON names_one(named.vendors, kind.vendor)
+    AND (named.targets IS NULL OR coalesce(names_one(named.targets, kind.compute_capability), false)
+        OR names_one(named.targets, kind.architecture))
     AND (named.least_capability IS NULL
-        OR coalesce(try_cast(gpu.compute_capability AS DOUBLE) >= named.least_capability, false))
-    AND (named.below_capability IS NULL OR coalesce(try_cast(gpu.compute_capability AS DOUBLE) < named.below_capability,
+        OR coalesce(try_cast(kind.compute_capability AS DOUBLE) >= named.least_capability, false))
+    AND (named.below_capability IS NULL OR coalesce(try_cast(kind.compute_capability AS DOUBLE) < named.below_capability,
         false))
 QUALIFY row_number() OVER (
-    PARTITION BY named.engine_id, running_id, named.phase_id, named.attention, gpu.gpu_id
+    PARTITION BY named.engine_id, running_id, named.phase_id, named.attention, kind.card_kind
         ORDER BY named.support_rank
 ) = 1;
 
--- running: the scenario's row of runs_on, if there is one
+CREATE OR REPLACE VIEW runs_on AS
+SELECT running.engine_id, running.running_id, running.dtype_id, running.model_type, running.phase_id, running.attention,
+    gpu.gpu_id, running.runs, running.how, running.images_reason, running.source
+FROM runs_on_kind AS running JOIN gpu ON card_kind(gpu) = running.card_kind;
+
+-- running: the scenario's row of runs_on_kind, if there is one
 CREATE OR REPLACE MACRO card_reason(running) AS CASE
     WHEN running.runs THEN NULL
     ELSE coalesce(running.how, 'no source in the book says that this engine runs this format on this card')

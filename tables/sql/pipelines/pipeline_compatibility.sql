@@ -28,8 +28,8 @@ judged AS (
     SELECT placed.*, gpu.gpu_id, gpu.capacity_bytes, card_reason(running) AS card_reason
     FROM placed CROSS JOIN gpu
     -- diffusers runs on the PyTorch that Transformers does
-    LEFT JOIN runs_on AS running ON running.engine_id = 'transformers' AND running.running_id = placed.dtype_id
-        AND running.phase_id = 'inference' AND running.attention = 'flash' AND running.gpu_id = gpu.gpu_id
+    LEFT JOIN runs_on_kind AS running ON running.engine_id = 'transformers' AND running.running_id = placed.dtype_id
+        AND running.phase_id = 'inference' AND running.attention = 'flash' AND running.card_kind = card_kind(gpu)
 )
 SELECT model_id, pipeline_set_id, placement, gpu_id, width_pixels, height_pixels, frame_count, is_tiled, dtype_id,
     denoiser_dtype_id,

@@ -48,9 +48,9 @@ FROM card_asked
 LEFT JOIN gpu ON gpu.gpu_id = lower(card_asked.gpu_id)
 CROSS JOIN placed AS pipeline
 -- diffusers runs on the PyTorch that Transformers does
-LEFT JOIN runs_on AS running ON running.engine_id = 'transformers' AND running.running_id = pipeline.dtype_id
+LEFT JOIN runs_on_kind AS running ON running.engine_id = 'transformers' AND running.running_id = pipeline.dtype_id
     AND running.phase_id = 'inference' AND running.attention = 'flash'
-    AND running.gpu_id = gpu.gpu_id
+    AND running.card_kind = card_kind(gpu)
 ORDER BY pipeline.asked_row, pipeline.total_bytes DESC;
 
 CREATE OR REPLACE MACRO pipeline_fits_on(

@@ -146,8 +146,8 @@ SELECT
 FROM card_asked
 LEFT JOIN gpu ON gpu.gpu_id = lower(card_asked.gpu_id)
 -- diffusers runs on the PyTorch that Transformers does
-LEFT JOIN runs_on AS running ON running.engine_id = 'transformers' AND running.running_id = card_asked.dtype_id
-    AND running.phase_id = 'lora' AND running.attention = 'flash' AND running.gpu_id = gpu.gpu_id
+LEFT JOIN runs_on_kind AS running ON running.engine_id = 'transformers' AND running.running_id = card_asked.dtype_id
+    AND running.phase_id = 'lora' AND running.attention = 'flash' AND running.card_kind = card_kind(gpu)
 CROSS JOIN pipeline_training_of(model_id, dtype_id := dtype_id, width := width, height := height, frames := frames,
     images := images, text_tokens := text_tokens, lora_rank := lora_rank, checkpointing := checkpointing,
     optimizer_id := optimizer_id, denoiser_dtype_id := denoiser_dtype_id) AS training

@@ -81,10 +81,10 @@ serving_told AS (
         AND placed.context_tokens IS NOT DISTINCT FROM coalesce(way.context_tokens, placed.context_tokens)
         AND placed.engine_id IS NOT DISTINCT FROM coalesce(way.engine_id, placed.engine_id)
         AND placed.kv_dtype_id IS NOT DISTINCT FROM coalesce(way.kv_dtype_id, placed.kv_dtype_id)
-    LEFT JOIN runs_on AS running
+    LEFT JOIN runs_on_kind AS running
         ON running.engine_id = placed.engine_id AND running.running_id = placed.running_id
             AND running.phase_id = 'inference'
-        AND running.attention = placed.attention AND running.gpu_id = card.gpu_id
+        AND running.attention = placed.attention AND running.card_kind = card_kind(card)
 ),
 serving_judged AS (
     SELECT told.*, weight.weights_bytes AS whole_bytes,

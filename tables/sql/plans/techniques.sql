@@ -64,11 +64,11 @@ technique_told AS (
         AND footprint.loss = technique.loss AND footprint.gradient_accumulation = technique.gradient_accumulation
     LEFT JOIN shape ON shape.model_id = footprint.model_id
     LEFT JOIN model AS known ON known.model_id = footprint.model_id
-    LEFT JOIN runs_on AS running
+    LEFT JOIN runs_on_kind AS running
         ON running.engine_id = footprint.engine_id
             AND running.running_id = running_format(known, footprint.dtype_id, footprint.engine_id)
             AND running.phase_id = footprint.phase_id
-        AND running.attention = footprint.attention AND running.gpu_id = card.gpu_id
+        AND running.attention = footprint.attention AND running.card_kind = card_kind(card)
 ),
 technique_judged AS (
     SELECT told.*, share, constants, no_verdict_reason(card.gpu_id, named_id, footprint.total_bytes,

@@ -117,11 +117,11 @@ judged AS (
     JOIN footprints_in('plan_asked', phase_id, is_usual := true) AS footprint ON true
     LEFT JOIN gpu AS card ON card.gpu_id = lower(plan_card.named_id)
     LEFT JOIN model ON model.model_id = footprint.model_id
-    LEFT JOIN runs_on AS running
+    LEFT JOIN runs_on_kind AS running
         ON running.engine_id = footprint.engine_id
             AND running.running_id = running_format(model, footprint.dtype_id, footprint.engine_id)
             AND running.phase_id = footprint.phase_id
-        AND running.attention = footprint.attention AND running.gpu_id = card.gpu_id
+        AND running.attention = footprint.attention AND running.card_kind = card_kind(card)
 ),
 -- of each way the fewest GPUs that it fits on, or the closest try
 way_best AS (
