@@ -44,22 +44,45 @@ REFUSED_NEEDLESSLY = {
 }
 
 
+# Runs that nobody reported, for what our verdicts say of a run by how it went: judged with the reported ones, since a question is mostly its plan.
+_PACKED = {"model_id": "Qwen/Qwen3-8B", "program": "llama.cpp", "dtype_id": "gguf-q8_0", "context_tokens": 8192}
+_SERVED = {"model_id": "Qwen/Qwen3-8B", "program": "vllm", "gpu_id": "rtx-4090"}
+_LARGE, _SMALL = {"gpu_id": "rtx-4090"}, {"gpu_id": "rtx-3060-8gb"}
+MADE_UP = {
+    "ran-on-a-large-card": {"outcome": "ran", **_PACKED, **_LARGE},
+    "not-on-a-large-card": {"outcome": "did not run", **_PACKED, **_LARGE},
+    "ran-on-a-small-card": {"outcome": "ran", **_PACKED, **_SMALL},
+    "not-on-a-small-card": {"outcome": "did not run", **_PACKED, **_SMALL},
+    "not-at-that-share": {"outcome": "ran out at another share", **_PACKED, **_LARGE},
+    "long-by-default": {"outcome": "refused by default", "context_tokens": 24576, **_SERVED},
+    "short-by-default": {"outcome": "refused by default", "context_tokens": 1024, **_SERVED},
+    "as-it-is-started": {"outcome": "ran", "context_tokens": 32768, **_SERVED},
+    "with-few-requests": {"outcome": "ran", "context_tokens": 32768, "max_num_seqs": 16, "batched_tokens": 1024, **_SERVED},
+    "of-no-model": {"outcome": "ran", **_SERVED, "model_id": "nobody/nothing"},
+}  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def told(book):
-    fill_outcomes(book)
-    found = {
-        row[0]: row[1:]
-        for row in book.execute(
-            "SELECT outcome_id, judgement, verdict, total_bytes, capacity_bytes, unknown_reason FROM outcome"
-        ).fetchall()
-    }
-    book.execute("DELETE FROM outcome")
-    return found
+    """By run what is said of it: verdict, how that is judged, the setting that is told with it, the reason where it is unknown."""
+    usual = {"gpu_count": 1, "phase_id": "inference", "source": "formats", "locator": "https://example.org"}
+    book.execute("BEGIN")
+    try:
+        for outcome_id, said in MADE_UP.items():
+            row = {"outcome_id": outcome_id} | usual | said
+            book.execute(
+                f"INSERT INTO outcome_fact ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", list(row.values())
+            )
+        fill_outcomes(book)
+        query = "SELECT outcome_id, verdict, judgement, engine_setting, unknown_reason FROM outcome"
+        return {row[0]: row[1:] for row in book.execute(query).fetchall()}
+    finally:
+        book.execute("ROLLBACK")
 
 
 @pytest.mark.parametrize("outcome_id", REPORTED)
 def test_a_run_is_told_as_it_went(told, outcome_id):
-    judgement, verdict, _total, _capacity, reason = told[outcome_id]
+    verdict, judgement, _setting, reason = told[outcome_id]
     if outcome_id in NOT_ANSWERED:
         assert judgement == "not known" and verdict is None and reason
     elif outcome_id in REFUSED_NEEDLESSLY:
@@ -68,60 +91,34 @@ def test_a_run_is_told_as_it_went(told, outcome_id):
         assert judgement == "right", told[outcome_id]
 
 
-def _one(book, **said):
-    row = {
-        "outcome_id": "r",
-        "gpu_count": 1,
-        "phase_id": "inference",
-        "source": "formats",
-        "locator": "https://example.org",
-    } | said
-    book.execute("BEGIN")
-    try:
-        book.execute("DELETE FROM outcome_fact")
-        book.execute(
-            f"INSERT INTO outcome_fact ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", list(row.values())
-        )
-        fill_outcomes(book)
-        return book.execute("SELECT verdict, judgement, engine_setting, unknown_reason FROM outcome").fetchall()
-    finally:
-        book.execute("ROLLBACK")
-
-
 @pytest.mark.parametrize(
-    ("outcome", "card", "judgement"),
+    ("outcome_id", "judgement"),
     [
-        ("ran", "rtx-4090", "right"),
-        ("did not run", "rtx-4090", "false fits"),
-        ("ran", "rtx-3060-8gb", "needless refusal"),
-        ("did not run", "rtx-3060-8gb", "right"),
-        ("ran out at another share", "rtx-4090", "false fits"),
+        ("ran-on-a-large-card", "right"),
+        ("not-on-a-large-card", "false fits"),
+        ("ran-on-a-small-card", "needless refusal"),
+        ("not-on-a-small-card", "right"),
+        ("not-at-that-share", "false fits"),
     ],
 )
-def test_a_verdict_is_held_against_what_happened(book, outcome, card, judgement):
-    asked = {"model_id": "Qwen/Qwen3-8B", "program": "llama.cpp", "dtype_id": "gguf-q8_0", "context_tokens": 8192}
-    ((verdict, found, _setting, reason),) = _one(book, outcome=outcome, gpu_id=card, **asked)
+def test_a_verdict_is_held_against_what_happened(told, outcome_id, judgement):
+    verdict, found, _setting, reason = told[outcome_id]
     assert verdict and found == judgement and reason is None
 
 
-def test_a_setting_that_cures_a_refusal_is_a_right_answer(book):
-    asked = {"model_id": "Qwen/Qwen3-8B", "program": "vllm", "gpu_id": "rtx-4090"}
-    ((verdict, found, setting, _reason),) = _one(book, outcome="refused by default", context_tokens=24576, **asked)
+def test_a_setting_that_cures_a_refusal_is_a_right_answer(told):
+    verdict, found, setting, _reason = told["long-by-default"]
     assert verdict == "fits" and "--gpu-memory-utilization" in setting and found == "right"
-    ((verdict, found, setting, _reason),) = _one(book, outcome="refused by default", context_tokens=1024, **asked)
+    verdict, found, setting, _reason = told["short-by-default"]
     assert (verdict, found) == ("fits", "false fits") and "--gpu-memory-utilization" not in (setting or "")
 
 
-def test_what_a_server_was_told_is_asked(book):
+def test_what_a_server_was_told_is_asked(told):
     """vLLM sets logits of 256 requests aside by itself. One that a report gave 16 of them has more room."""
-    asked = {"model_id": "Qwen/Qwen3-8B", "program": "vllm", "gpu_id": "rtx-4090", "context_tokens": 32768}
-    ((usual, _found, _setting, _reason),) = _one(book, outcome="ran", **asked)
-    ((told, _found, setting, _reason),) = _one(book, outcome="ran", max_num_seqs=16, batched_tokens=1024, **asked)
-    assert (usual, told) == ("tight", "fits") and "--max-num-seqs 16 --max-num-batched-tokens 1024" in setting
+    usual, few = told["as-it-is-started"], told["with-few-requests"]
+    assert (usual[0], few[0]) == ("tight", "fits") and "--max-num-seqs 16 --max-num-batched-tokens 1024" in few[2]
 
 
-def test_what_is_not_there_is_not_known(book):
-    ((verdict, found, _setting, reason),) = _one(
-        book, outcome="ran", model_id="nobody/nothing", gpu_id="rtx-4090", program="vllm"
-    )
+def test_what_is_not_there_is_not_known(told):
+    verdict, found, _setting, reason = told["of-no-model"]
     assert verdict is None and found == "not known" and "no such model" in reason
