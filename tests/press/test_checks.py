@@ -23,7 +23,7 @@ def good(book, tmp_path_factory):
     names = cursor.execute(
         "SELECT table_name FROM duckdb_tables() WHERE database_name = 'memory' AND NOT temporary "
         "UNION ALL SELECT view_name FROM duckdb_views() WHERE view_name IN "
-        "('rule_of_thumb', 'rule_error', 'cpu_split', 'pipeline_compatibility')"
+        "('rule_of_thumb', 'rule_error', 'cpu_split', 'pipeline_compatibility', 'runs_on')"
     ).fetchall()
     for (name,) in names:
         cursor.execute(f"CREATE TABLE copy.{name} AS FROM memory.{name}")

@@ -31,8 +31,9 @@ FILES = (
     "ask/nearest",
     "capacity/verdict",
     "state/state",
+    "capacity/support",
     "ask/engine_setting",
-    *(f"capacity/{name}" for name in ("support", "reason", "limits", "points", "compatibility")),
+    *(f"capacity/{name}" for name in ("reason", "limits", "points", "compatibility")),
 )
 
 
@@ -75,7 +76,10 @@ def with_view(connection, tables):
     connection.execute("CREATE MACRO models_near(asked) AS NULL::VARCHAR[]")  # (words of names, which no verdict asks)
     for name in FILES:
         connection.execute(written_out((SQL / f"{name}.sql").read_text(encoding="utf-8")))
-    connection.execute("create or replace table runs_on as from almanac.runs_on")
+    connection.execute(
+        "create or replace table runs_on_kind as select distinct running.* exclude (gpu_id), card_kind(gpu) as card_kind "
+        "from almanac.runs_on as running join gpu using (gpu_id)"
+    )
 
 
 def test_limits_are_those_of_the_view(book, tables):

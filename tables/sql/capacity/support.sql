@@ -64,8 +64,8 @@ FROM named JOIN kind
         OR names_one(named.targets, kind.architecture))
     AND (named.least_capability IS NULL
         OR coalesce(try_cast(kind.compute_capability AS DOUBLE) >= named.least_capability, false))
-    AND (named.below_capability IS NULL OR coalesce(try_cast(kind.compute_capability AS DOUBLE) < named.below_capability,
-        false))
+    AND (named.below_capability IS NULL
+        OR coalesce(try_cast(kind.compute_capability AS DOUBLE) < named.below_capability, false))
 QUALIFY row_number() OVER (
     PARTITION BY named.engine_id, running_id, named.phase_id, named.attention, kind.card_kind
         ORDER BY named.support_rank
