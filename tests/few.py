@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from pipeline.book.packs import Packs
 from pipeline.press import blank, build, lookup, manifest
 from pipeline.press.anatomise import anatomise
 from pipeline.press.work import work_of
@@ -33,6 +34,11 @@ def layered() -> Path:
     return once("tables-of-some-layers", lambda folder: _write(folder, [EXPERTS, LARGE, TEXT]))
 
 
+def written_out() -> Path:
+    """Where the texts of macros are kept as a file has them."""
+    return once("texts-of-macros", lambda _folder: None)
+
+
 def _write(folder: Path, figured: list[str] | None = None) -> None:
     snapshot = bundled_snapshot()
     unknown = next(
@@ -48,5 +54,6 @@ def _write(folder: Path, figured: list[str] | None = None) -> None:
             lookup.fill_footprints(connection, models=figured)
             asked = "SELECT DISTINCT model_id, dtype_id FROM footprint WHERE engine_id = 'llama.cpp'"
             connection.execute(f"INSERT INTO {lookup.LAYERS} BY NAME WITH layered AS ({asked}) {lookup.WEIGHED}")
-        build.write_file(connection, folder / build.DATABASE)
+        # (its macros are those of the other, whose texts are kept)
+        build.write_file(connection, folder / build.DATABASE, Packs(written_out()))
     manifest.write(folder, snapshot, {"model": len(few)}, "f" * 64)

@@ -107,9 +107,9 @@ def _keep_rows(connection: duckdb.DuckDBPyConnection, name: str) -> None:
     connection.execute(f"DROP VIEW {name}; ALTER TABLE kept_rows RENAME TO {name}")
 
 
-def write_file(connection: duckdb.DuckDBPyConnection, path: Path) -> None:
+def write_file(connection: duckdb.DuckDBPyConnection, path: Path, packs: Packs | None = None) -> None:
     """What the connection holds, as the file that is published (but for its bytes, which `same_bytes` settles)."""
-    file.write(connection, path, arguments_of(connection))
+    file.write(connection, path, arguments_of(connection), packs)
 
 
 def _export(

@@ -46,7 +46,9 @@ def planned_once(folder: Path) -> Iterator[None]:
                 return asked(almanac, *given, **named)
             key = almanac.place, asked.__name__, repr(given), repr(sorted(named.items()))
             if key not in answers and asked is Almanac.ask.__wrapped__ and all(map(Planned.takes, given[0])):
-                answers[key] = planned(almanac.place).ask(*given, **named)  # (tests/ask/test_planned.py holds it to what is asked)
+                answers[key] = planned(almanac.place).ask(
+                    *given, **named
+                )  # (tests/ask/test_planned.py holds it to what is asked)
             elif key not in answers:
                 answers[key] = asked(almanac, *given, **named)
             return copy.deepcopy(answers[key])

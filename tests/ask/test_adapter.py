@@ -48,6 +48,7 @@ def test_its_rank_and_its_matrices_are_asked_for(adapter, ask_json, folder, targ
     assert told["model"] == SMALL and told["adapter"]["lora_targets"] == word
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("said", "word"), [("attention", "attention"), ("q_proj,v_proj", "query-value"), ("all", "all-linear")]
 )
@@ -62,6 +63,7 @@ def test_what_a_lora_adapts_is_an_option(ask_json, folder, said, word):
         assert [(told["formats"][0]["total_bytes"],)] == connection.execute(query).fetchall()
 
 
+@pytest.mark.full
 def test_the_loss_by_ligers_kernels_is_an_option(ask_json, ask, folder):
     import duckdb
 

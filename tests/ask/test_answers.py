@@ -232,6 +232,7 @@ def test_what_lists_one_of_each_work_for_the_wish(ask_json, ask):
     assert status == 1 and out.startswith("Nothing: ")
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("wish", ["chat", "embed", "lora"])
 def test_the_line_behind_a_list_tells_of_its_first_model_what_its_row_told(ask_json, ask, wish):
     """(fits tells an embedder in other formats by itself)"""
@@ -279,6 +280,7 @@ def test_plan_says_how_cards_share_users_and_what_weights_times_users_would_be(a
     assert not ask_json("plan", TEXT, "--gpu", "h100-sxm", "--format", "fp8")["cards"][0]["serving"]
 
 
+@pytest.mark.full
 def test_plan_says_how_long_a_training_takes(ask_json, ask, macro):
     asked = ("plan", TEXT, "--gpu", "h100-sxm", "--phase", "lora", "--train-on", "1GB", "--price", "2")
     told = ask_json(*asked)

@@ -58,6 +58,7 @@ def test_what_runs_with_ram_is_listed_beneath_what_fits_whole(book, ask, ask_jso
     assert "beside" not in ask_json(*CARD) and "of RAM" not in ask(*CARD)[1]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "options",
     [
@@ -100,6 +101,7 @@ def test_at_another_context_mixtures_are_told_and_dense_models_are_not(book, ask
     assert "Dense models are not listed so; fits asks for one." in said
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("asked", "reason"),
     [

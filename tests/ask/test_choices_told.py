@@ -89,6 +89,7 @@ def test_states_are_not_said_to_be_in_32_bits_where_they_are_as_wide_as_the_weig
     assert "fp32 states" in mixed and "fp32 states" not in pure and "as wide as the weights" in pure
 
 
+@pytest.mark.full
 def test_states_of_a_paged_optimizer_alone_make_no_plain_no(ask_json, ask):
     """The driver moves them where the card runs out: what is left on the card is what decides."""
     asked = ("fits", SMALL, "--phase", "full-finetune", "--context", "512", "--optimizer")

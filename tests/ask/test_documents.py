@@ -20,7 +20,7 @@ LINES = [
 ]
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.parametrize("line", dict.fromkeys(LINES))
 def test_a_command_of_the_documents_is_answered(tool, ask, line, tmp_path, monkeypatch):
     (tmp_path / "vllm.log").write_text(VLLM_08, encoding="utf-8")

@@ -138,6 +138,7 @@ def test_a_head_that_drafts_is_asked_by_its_name(ask, ask_json, macro, name):
     assert "  --context-length 8192 --speculative-algorithm EAGLE3 " in said and "HEAD" not in said
 
 
+@pytest.mark.full
 def test_a_server_that_drafts_on_several_cards_is_told_how_many_and_its_requests(ask):
     """A request of a model with recurrent layers holds a state for each drafted token, too."""
     said = ask("fits", SEEING, "--gpu", "2xrtx-3060-12gb", "--draft", "mtp", "--program", "vllm", "--context", 8192)[1]

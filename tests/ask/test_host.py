@@ -32,6 +32,7 @@ def test_too_little_memory_is_no(ask):
     assert status == 1 and out.startswith("No: ") and "Nor does it with 8.0 GiB of RAM" in " ".join(out.split())
 
 
+@pytest.mark.full
 def test_of_one_memory_there_is_no_other(ask_json):
     told = ask_json("fits", LARGE, "--gpu", "apple-m4-16gb", "--ram", "64GB")
     assert told["verdict"] == "no" and "beside" not in told

@@ -105,6 +105,7 @@ def test_a_file_of_ollama_larger_than_its_format_is_told_with_what_it_holds_more
     assert [line["command"].rpartition(" ")[2] for line in told["commands"]] == ["qwen3:8b"]
 
 
+@pytest.mark.full
 def test_a_tag_of_ollama_is_shared_with_the_cpu_as_ollama_does_it(ask, ask_json):
     """What its file holds beyond the format is kept free, as if all of it lay on the card."""
     asked = ("--gpu", "rtx-3060-12gb", "--context", "8192", "--program", "ollama")
@@ -183,6 +184,7 @@ def test_what_an_unlisted_repository_may_hold_beyond_its_base_is_told(macro):
         assert macro(asked, name) == [(None, None)]
 
 
+@pytest.mark.full
 def test_a_verdict_that_the_rest_decides_is_not_known(macro):
     """With a quarter more of the weights: on the card that holds all of them it fits, on what holds the weights alone nobody knows."""
     macro(

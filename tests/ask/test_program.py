@@ -107,6 +107,7 @@ def test_a_version_is_said_as_people_write_it(ask_json, asked):
     assert [row["holds_for"] for row in told["formats"]] == ["vLLM 0.11 to 0.19"]
 
 
+@pytest.mark.full
 def test_a_training_takes_the_programs_recipe(ask_json):
     told = ask_json("fits", TEXT, "--gpu", "h100-sxm", "--phase", "lora", "--program", "llama-factory")
     assert told["use"]["sequences"] == 8 and told["use"]["context_tokens"] == 2048

@@ -8,7 +8,7 @@ from pipeline.ask.sentence import _needed
 from tests.few import TEXT
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("sentence", "options"),
     [
@@ -146,7 +146,7 @@ def test_the_memory_of_the_computer_is_no_card(ask_json):
     assert "--ram 64GiB is asked by fits" in ask_json("plan", "qwen3 8b 3060 12gb 64gb ram")["heard"]
 
 
-@pytest.mark.some(4)
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("words", "options"),
     [
@@ -165,6 +165,7 @@ def test_words_of_people_who_run_at_home(ask_json, words, options):
     assert told["formats"] == same["formats"] and told["verdict"] == same["verdict"]
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("words", "options"),
     [
@@ -192,6 +193,7 @@ def test_a_word_that_says_nothing_of_a_card_is_named(ask, words, said):
     assert status == 2 and said in " ".join(problem.split())
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("asked", "model", "card"),
     [

@@ -67,6 +67,7 @@ def test_one_card_with_deepspeed_is_counted_as_deepspeed(ask_json, macro, option
         assert row["total_bytes"] > 1.8 * plain["formats"][0]["total_bytes"]
 
 
+@pytest.mark.full
 def test_several_cards_are_told_how_they_were_counted(ask, ask_json):
     said = ("fits", TEXT, "--gpu", "8xh100-sxm", *FULL)
     ways = {way: ask_json(*said, "--sharding", way)["formats"][0] for way in ("zero1", "zero2", "zero3", "ddp")}
@@ -239,6 +240,7 @@ def test_what_a_step_reads_is_counted_and_told(ask, ask_json, macro):
     assert status == 2 and "fewer than --max-num-seqs 200" in " ".join(why.split())
 
 
+@pytest.mark.full
 def test_how_many_requests_it_runs_is_counted_and_told(ask_json, macro):
     """Logits of 256 requests and graphs of all lengths are counted where nobody says."""
     said = ("fits", TEXT, "--gpu", "rtx-4090", "--program", "vllm", "--format", "bf16", "--context", 8192)
@@ -251,6 +253,7 @@ def test_how_many_requests_it_runs_is_counted_and_told(ask_json, macro):
     assert "--max-num-seqs 8" in few["best"]["engine_setting"] and few["counted"]["sequences"] == 8
 
 
+@pytest.mark.full
 def test_fewer_requests_are_offered_where_those_of_its_default_do_not_fit(ask, ask_json, macro):
     """A share that holds it with the logits of 16 requests, and not of 256."""
     said = ("fits", TEXT, "--gpu", "rtx-4090", "--program", "vllm", "--format", "bf16", "--context", 8192)
@@ -309,6 +312,7 @@ def test_preferences_are_shared_as_they_are_told(ask_json, macro):
     assert told["total_bytes"] == row["total_bytes"] < ask_json(*said)["preferred"]["total_bytes"]
 
 
+@pytest.mark.full
 def test_a_plan_divides_layers_as_it_is_told(ask_json, ask):
     asked = ("plan", LARGE, "--gpu", "rtx-3090", "--program", "vllm", "--format", "bf16", "--tensor-parallel", 2)
     (plan,) = ask_json(*asked)["cards"][0]["plans"]

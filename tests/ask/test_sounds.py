@@ -126,6 +126,7 @@ def test_sound_that_is_too_long_is_said_to_be_so(ask, monkeypatch):
     assert status == 3 and "counted with up to 30 seconds" in out
 
 
+@pytest.mark.full
 def test_transformers_may_be_named_with_seconds_as_it_was_counted_in(ask_json, ask):
     asked = ("fits", LISTENS, *CARD, "--seconds", "300")
     named, plain = ask_json(*asked, "--program", "transformers"), ask_json(*asked)

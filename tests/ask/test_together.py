@@ -8,6 +8,7 @@ from pipeline.ask import several
 from tests.few import LARGE, SEEING, SMALL, TEXT
 
 
+@pytest.mark.full
 def test_unlike_cards_are_asked_together(ask_json, ask, macro):
     told = ask_json("fits", LARGE, "--gpu", "RTX 3090 + rtx-3060-12gb", "--context", 8192)
     rows = told["together"]

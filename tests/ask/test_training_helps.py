@@ -26,6 +26,7 @@ def test_what_is_recomputed_batched_and_kept_is_changed_until_it_fits(ask_json, 
     )
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("model", "phase", "gpu", "less"),
     [(TEXT, "full-finetune", "h100-sxm", "lora"), (LARGE, "lora", "l40s", "qlora")],
@@ -39,6 +40,7 @@ def test_less_is_trained_where_nothing_else_helps(ask_json, ask, model, phase, g
     assert f"(--phase {less})" in " ".join(out.split()) and same["total_bytes"] == first["total_bytes"]
 
 
+@pytest.mark.full
 def test_a_fine_tuning_names_every_way_that_takes_less_with_its_figures(ask_json, ask):
     helps = ask_json("fits", "finetune", TEXT, "on", "4090")["helps"]
     ways = [(each["phase_id"], each["program"], each["verdict"]) for each in helps if each["help"] == "phase"]

@@ -104,6 +104,7 @@ def test_an_engine_that_is_awake_keeps_its_share_beside_the_whole_step(fits, tra
     )
 
 
+@pytest.mark.full
 def test_what_it_starts_with_is_weights_a_pass_and_one_sequence(fits):
     """Qwen3 8B by hand: 8.19 billion weights in 16 bits, 36 layers of 2 × 8 heads of 128, a pass of 4096 tokens."""
     short, long, many, more = (fits[name] for name in ("short", "long", "many answers", "more answers"))

@@ -188,6 +188,7 @@ def test_who_names_no_version_gets_the_newest_that_has_an_answer_and_is_told_whi
     assert earlier["total_bytes"] is None and "first engine" in earlier["unknown_reason"]
 
 
+@pytest.mark.full
 def test_a_program_whose_engine_depends_on_the_card_is_told_by_the_card(book, footprint_of):
     """vLLM 0.9.2 to 0.10.1 asks for compute capability 8.0 before it starts its second engine (_is_v1_supported_oracle); 0.10.2 does not."""
     said = "dtype_id := 'fp16', context_tokens := 4096, program := 'vLLM', program_version := $1"
@@ -221,6 +222,7 @@ def test_what_was_not_read_of_a_version_is_not_told_as_of_the_next(footprint_of,
     assert row["total_bytes"] is None and f"is not described for {why}" in row["unknown_reason"], row["unknown_reason"]
 
 
+@pytest.mark.some(1)
 @pytest.mark.parametrize("way", [("zero2", "deepspeed"), ("zero3", "deepspeed"), ("zero2", None), ("zero3", None)])
 def test_trl_multiplies_its_head_in_tiles_on_several_cards_too(footprint_of, way):
     """tests/oracle/sharded_peaks.csv has its steps under FSDP2; DeepSpeed casts the model, and gathers the head for the tiles."""

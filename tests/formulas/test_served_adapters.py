@@ -86,6 +86,7 @@ def allocated(model_id: str, ranks: int, slots: int, rank: int) -> int:
     return of["layers"] * layer + tables
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("ranks", [1, 4, 8])
 @pytest.mark.parametrize("model_id", SIZES)
 def test_slots_are_what_its_classes_allocate(footprint_of, model_id, ranks):
@@ -117,6 +118,7 @@ def test_what_is_left_unsaid_is_as_vllm_has_it(footprint_of):
     assert footprint_of("Qwen/Qwen3-8B", **NAMED)["adapters_bytes"] == 0
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize(
     ("model_id", "said", "reason"),
     [

@@ -78,6 +78,7 @@ def test_a_crawl_that_lacks_a_model_of_others_is_published(database, table):
     assert run_checks(database) == []
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("damage", "named"),
     [

@@ -134,6 +134,7 @@ def test_a_page_whose_pack_was_damaged_meanwhile_is_rendered_anew(tmp_path, monk
     assert written(tmp_path, "again", Packs(tmp_path / "packs")) == (anew, everything)
 
 
+@pytest.mark.full
 def test_processes_write_pages_where_many_are_left_and_not_for_a_few(tmp_path, monkeypatch):
     packs, hired = Packs(tmp_path / "packs"), []
     monkeypatch.setattr(crew.Crew, "_begin", lambda self: hired.append(self.processes))
