@@ -186,7 +186,12 @@ def test_a_class_that_the_first_releases_had_not_has_a_reason(footprints):
 def test_reported_runs_of_the_first_releases_are_within_two_percent(footprints):
     """What nvidia-smi showed of one card (https://github.com/turboderp-org/exllamav3/issues/50), to which nothing is fitted."""
     seen = {
-        ("nvidia/Llama-3_3-Nemotron-Super-49B-v1", "3", "fp16"): {2048: 19162, 12288: 21342, 20480: 23094, 21504: 23194},
+        ("nvidia/Llama-3_3-Nemotron-Super-49B-v1", "3", "fp16"): {
+            2048: 19162,
+            12288: 21342,
+            20480: 23094,
+            21504: 23194,
+        },
         ("google/gemma-3-27b-it", "5", "exl3-6bit"): {2048: 17404, 12288: 19404, 22528: 21660, 30720: 23238},
     }
     asked = [
@@ -195,4 +200,6 @@ def test_reported_runs_of_the_first_releases_are_within_two_percent(footprints):
         for (model, bits, kept), totals in seen.items() for tokens in totals
     ]  # fmt: skip
     totals = [mib << 20 for each in seen.values() for mib in each.values()]
-    assert all(abs(told["total_bytes"] / total - 1) < 0.02 for told, total in zip(footprints(asked), totals, strict=True))
+    assert all(
+        abs(told["total_bytes"] / total - 1) < 0.02 for told, total in zip(footprints(asked), totals, strict=True)
+    )

@@ -25,8 +25,6 @@ NOT_ANSWERED = {
     "recipes-deepseek-v4-flash",
     "sglang-7691",
     "sglang-8362",
-    "unsloth-2937",
-    "unsloth-2937-2",
     "unsloth-7203",
     "unsloth-7203-2",
     "vllm-27706",
