@@ -116,11 +116,18 @@ def test_more_bits_and_tokens_take_more(footprints):
 def test_releases_have_what_was_read_of_them(footprints):
     """Up to 1.6.4 a packed cache was unpacked whole; of older releases the first four were counted."""
     own = ASKED | {"program": "exllamav3"}
-    versions = [("1.6.5", "exl3-4bit"), ("1.6.2", "fp16"), ("1.6.2", "exl3-4bit"), ("1.5.0", "fp16"), ("0.0.5", "fp16")]
+    versions = [
+        ("1.6.5", "exl3-4bit"),
+        ("1.6.2", "fp16"),
+        ("1.6.2", "exl3-4bit"),
+        ("1.5.0", "fp16"),
+        ("1.4.9", "fp16"),
+        ("0.0.5", "fp16"),
+    ]
     rows = footprints([own | {"program_version": version, "kv_dtype_id": kept} for version, kept in versions])
-    assert [row["total_bytes"] is not None for row in rows] == [True, True, False, False, False]
-    assert "exl3-4bit" in rows[2]["unknown_reason"]
-    assert "1.5.0 is not known" in rows[3]["unknown_reason"] and "0.0.5 is not known" in rows[4]["unknown_reason"]
+    assert [row["total_bytes"] is not None for row in rows] == [True, True, False, True, False, False]
+    assert rows[3]["total_bytes"] == rows[1]["total_bytes"] and "exl3-4bit" in rows[2]["unknown_reason"]
+    assert "1.4.9 is not known" in rows[4]["unknown_reason"] and "0.0.5 is not known" in rows[5]["unknown_reason"]
 
 
 @pytest.fixture(scope="module")
