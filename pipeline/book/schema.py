@@ -42,7 +42,16 @@ ENUMS = {
     "norm_kind": ("rms", "layer"),
     "purpose": ("lookup", "ladder", "opening"),
     "window_use": ("never", "always", "listed"),
-    "reads_prompt": ("whole", "profile", "profile-of-prompts", "chunk", "compute-buffer", "pieces", "matrix-by-matrix"),
+    "reads_prompt": (
+        "whole",
+        "profile",
+        "profile-of-prompts",
+        "chunk",
+        "compute-buffer",
+        "pieces",
+        "matrix-by-matrix",
+        "matrix-by-matrix-rotated",
+    ),
     "logits_of": ("last", "all", "handed-over"),
     "rotations_in": ("model", "layers", "cache"),
     "file_part": (

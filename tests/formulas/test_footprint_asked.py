@@ -95,7 +95,7 @@ def test_a_table_that_was_made_since_changes_no_answer(footprint_of, book):
         (
             LLAMA,
             {"phase_id": "pretrain", "loss": "half"},
-            "loss is full, chunked, fused, fused-by-free, fused-at-once, logged, logged-blocks, logged-copy, one-pass, recomputed,",
+            "loss is full, chunked, fused, fused-by-free, fused-at-once, cut, logged, logged-blocks, logged-copy, one-pass,",
         ),
         (LLAMA, {"phase_id": "pretrain", "gradient_accumulation": 0}, "gradient_accumulation starts at 1"),
         (

@@ -300,6 +300,34 @@ def test_unsloth_before_2026_10_needs_no_less_than_after(footprint_of):
     assert more <= 3 * rounded_up["adapters_bytes"] + 7 * 2 * 2 * 2048 * 4096
 
 
+def test_unsloth_of_july_2025_makes_no_logits_of_many_tokens(footprint_of):
+    """Cut cross-entropy from 1,025 tokens on; of fewer the logits, over which their gradient is written."""
+    said = MEMORY_DECIDES | {"optimizer_id": "adamw-8bit"}
+    held = {
+        tokens: footprint_of(**said, program_version="2025.7.5", context_tokens=tokens, sequences=1)[
+            "activations_bytes"
+        ]
+        for tokens in (256, 512, 1024, 1025, 32768)
+    }
+    assert list(held.values()) == sorted(held.values())
+    # what logits of all these tokens would take, in 16 bits and with their gradient
+    whole = footprint_of(
+        MEMORY_DECIDES["model_id"], phase_id="qlora", engine_id="unsloth", dtype_id="nf4-double", precision="amp",
+        checkpointing="full", lora_rank=16, lora_targets="all-linear", context_tokens=32768, loss="full",
+    )  # fmt: skip
+    assert whole["activations_bytes"] - held[32768] > 2 * 2 * (32768 - 1024) * 128256
+    newest = footprint_of(**said, context_tokens=32768, sequences=1)
+    assert held[32768] <= newest["activations_bytes"]
+
+
+def test_unsloth_of_july_2025_is_read_for_cards_that_its_loss_runs_on(book):
+    """Before compute capability 7.5 it makes all logits."""
+    asked = "SELECT verdict, unknown_reason FROM fits_on($1, $2, phase_id := 'qlora', program := 'unsloth', program_version := '2025.7')"
+    ((verdict, _),) = book.execute(asked, ["t4", MODEL]).fetchall()
+    ((older, reason),) = book.execute(asked, ["v100-pcie-16gb", MODEL]).fetchall()
+    assert verdict and older is None and "7.5" in reason
+
+
 def test_a_chunk_that_the_memory_decides_is_never_more_than_its_bound(footprint_of):
     """From 2026.7 on a chunk takes at most 4 GiB, whatever trains."""
     said = MEMORY_DECIDES | {"context_tokens": 131072, "lora_rank": 512}
@@ -316,7 +344,9 @@ def test_a_chunk_that_the_memory_decides_is_never_more_than_its_bound(footprint_
         ("2026.9", {"model_id": "Qwen/Qwen3-30B-A3B", "loss": "fused-by-free"}, "qwen2, qwen3 alone"),
         ("2026.9", {"loss": "fused"}, "its own loss alone: loss := fused-by-free"),
         ("2026.9", {"phase_id": "full-finetune"}, "kernels of its own"),
-        ("2025.8", {}, "is not known (known: 2025.9 to 2026.6, 2026.7 to 2026.9, 2026.10)"),
+        ("2025.7", {"loss": "fused-at-once"}, "its own loss alone: loss := cut"),
+        ("2025.7", {"model_id": "google/gemma-2-2b-it"}, "models of type llama, mistral, qwen2, qwen3 alone"),
+        ("2025.8", {}, "is not known (known: 2025.7, 2025.9 to 2026.6, 2026.7 to 2026.9, 2026.10)"),
     ],
 )
 def test_what_was_not_read_of_unsloth_is_unknown(footprint_of, version, asked, words):

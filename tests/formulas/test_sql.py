@@ -31,6 +31,10 @@ SAID = {
         {6, 10, 14, 1_048_576},
         f"{COPIES}, in bytes of 16 and 32 bits; bytes of a mebibyte",
     ),
+    "activations/inference/exllamav3_first.sql": (
+        {6, 10, 1_048_576},
+        f"{COPIES}, in bytes of 16 and 32 bits; bytes of a mebibyte",
+    ),
     "activations/inference/llama_cpp.sql": ({6}, COPIES),
     "activations/inference/mlx.sql": ({64, 80, 128}, "widths of heads that MLX has fused kernels for"),
     "activations/inference/transformers.sql": ({5, 6, 10, 12}, COPIES),

@@ -39,7 +39,7 @@ _SERVED_ADAPTERS = (
 
 # by what is done: engines that do it, and what may be asked beside it; None is what the engine takes by itself
 _SERVED = {
-    "engine_id": [None, "transformers", "transformers-4.44", "transformers-4.15", "vllm", "vllm-0.8", "sglang", "llama.cpp", "mlx-lm", "mlx-vlm", "tensorrt-llm", "autoawq-0.1.6", "exllamav3"],
+    "engine_id": [None, "transformers", "transformers-4.44", "transformers-4.15", "vllm", "vllm-0.8", "sglang", "llama.cpp", "mlx-lm", "mlx-vlm", "tensorrt-llm", "autoawq-0.1.6", "exllamav3", "exllamav3-0.0.4"],
     "dtype_id": components._INFERENCE["dtype_id"],
     "kv_dtype_id": [None, None, None, "fp8", "q8_0", "q4_0"],
     "attention": [None, None, "eager", "flash", "masked"],
@@ -102,6 +102,12 @@ _ALONE = {
     "lora_targets": [None, "attention", "query-value", "all-linear"],
     "loss": [None, "full", "chunked"],
 }
+_EXLLAMAV3 = {
+    "dtype_id": ["exl3-8bpw", "exl3-4bpw", "exl3-2.5bpw"],
+    "gpu_count": [1],
+    "images": [None],
+    "kv_dtype_id": [None, "exl3-8bit", "exl3-4bit"],
+}
 _AUTOGPTQ = {
     "phase_id": ["qlora"],
     "dtype_id": ["gptq-int4"],
@@ -125,12 +131,8 @@ _OWN = {
     },
     "autoawq-0.1.6": {"dtype_id": ["awq-int4"], "gpu_count": [1]},
     "mlx-lm": {"dtype_id": ["mlx-4bit", "mlx-8bit", "bf16"], "gpu_count": [1]},
-    "exllamav3": {
-        "dtype_id": ["exl3-8bpw", "exl3-4bpw", "exl3-2.5bpw"],
-        "gpu_count": [1],
-        "images": [None],
-        "kv_dtype_id": [None, "exl3-8bit", "exl3-4bit"],
-    },
+    "exllamav3": _EXLLAMAV3,
+    "exllamav3-0.0.4": _EXLLAMAV3,
     "mlx-vlm": {"dtype_id": ["mlx-4bit", "mlx-8bit", "bf16"], "gpu_count": [1], "images": [None]},
 }
 _REFUSED = 0.15  # of draws that may say what their engine refuses

@@ -26,6 +26,7 @@ import tempfile
 import types
 from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import version
+from inspect import signature
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -209,7 +210,9 @@ def packed(model, config, tensors: dict, bits: float, head_bits: int) -> dict:
     from exllamav3.conversion.allocation import create_q_strategy
     from exllamav3.modules import Linear
 
-    strategy, _ = create_q_strategy(model, None, config, bits, head_bits, 4, 0, half_steps=True)
+    # (1.5.0 has whole bits alone)
+    halves = {"half_steps": True} if "half_steps" in signature(create_q_strategy).parameters else {}
+    strategy, _ = create_q_strategy(model, None, config, bits, head_bits, 4, 0, **halves)
     kept, made = dict(tensors), {}
     for module in model:
         if not isinstance(module, Linear) or module.key not in strategy:

@@ -11,10 +11,6 @@ REPORTED = read_facts()["outcome"]["outcome_id"].to_list()
 # what our own row says of a program, a build, a card, a checkpoint or a model that it does not describe
 NOT_ANSWERED = {
     "dgx-spark-playbooks-79",
-    "exllamav3-50",
-    "exllamav3-50-2",
-    "exllamav3-50-3",
-    "exllamav3-50-4",
     "kaito-2132",
     "llama-cpp-16725",
     "llamafactory-10591",
@@ -29,8 +25,6 @@ NOT_ANSWERED = {
     "recipes-deepseek-v4-flash",
     "sglang-7691",
     "sglang-8362",
-    "unsloth-2937",
-    "unsloth-2937-2",
     "unsloth-7203",
     "unsloth-7203-2",
     "vllm-27706",

@@ -11,7 +11,7 @@
 --     + llama.cpp within a program that tells it no number of layers: what is left free of each card, for which layers
 --         go to the CPU that would fit (program, kept_free_mib)
 --     + ExLlamaV3: work spaces, what is left of the blocks of its weights, and what its loader wants free
---         (activations/inference/exllamav3.sql)
+--         (activations/inference/exllamav3.sql; before 0.0.5, exllamav3_first.sql)
 --     + SGLang: communication buffers, captured graphs and standing buffers by its own rules of thumb, its table of
 --         requests
 --
@@ -129,6 +129,8 @@ CREATE OR REPLACE MACRO overhead_bytes(scenario, constants, model, gradients) AS
         WHEN scenario.engine_id = 'llama.cpp' THEN constants.llama_cpp_workspace_bytes
             + 1048576 * coalesce(scenario.program_base.kept_free_mib, 0)
         WHEN scenario.reads_prompt = 'matrix-by-matrix' THEN exllamav3_standing_bytes(scenario, constants)
+        WHEN scenario.reads_prompt = 'matrix-by-matrix-rotated'
+            THEN exllamav3_first_standing_bytes(model, scenario, constants)
         -- (what it keeps for reuse MLX gives back before Metal's limit is reached)
         WHEN scenario.engine_id IN ('mlx-lm', 'mlx-vlm') THEN 0
     END

@@ -125,7 +125,7 @@ END;
 -- releases have depends on the card, and so does whether they fit a second step. Of classes whose forward pass is not
 -- Unsloth's own nobody read what they take (loss_kernel).
 CREATE OR REPLACE MACRO chunk_reason(model, scenario) AS CASE
-    WHEN scenario.loss NOT IN ('fused-by-free', 'fused-at-once') THEN NULL
+    WHEN scenario.loss NOT IN ('fused-by-free', 'fused-at-once', 'cut') THEN NULL
     WHEN NOT scenario.is_adapter OR scenario.fused_loss IS DISTINCT FROM 'unsloth'
         THEN 'loss := ' || scenario.loss || ' is of Unsloth before 2026.10: lora or qlora with engine_id := unsloth'
     WHEN model.has_logit_cap THEN 'what the loss of Unsloth before 2026.10 holds of logits that are capped is not '
@@ -190,10 +190,9 @@ CREATE OR REPLACE MACRO recipe_reason(scenario, optimizer) AS CASE
     WHEN optimizer.state_form = 'projected' AND scenario.gpu_count > 1 AND scenario.sharding NOT IN ('none', 'ddp') THEN
         'optimizer_id := ' || scenario.optimizer_id || ' needs whole matrices on each GPU: sharding := ddp'
     WHEN scenario.phase_id <> 'inference' AND scenario.loss NOT IN ('full', 'chunked', 'fused', 'fused-by-free',
-        'fused-at-once', 'logged', 'logged-blocks', 'logged-copy', 'one-pass', 'recomputed', 'recomputed-fp32',
-        'tiled', 'tiled-reference',
-        'score')
-        THEN 'loss is full, chunked, fused, fused-by-free, fused-at-once, logged, logged-blocks, logged-copy, '
+        'fused-at-once', 'cut', 'logged', 'logged-blocks', 'logged-copy', 'one-pass', 'recomputed', 'recomputed-fp32',
+        'tiled', 'tiled-reference', 'score')
+        THEN 'loss is full, chunked, fused, fused-by-free, fused-at-once, cut, logged, logged-blocks, logged-copy, '
             || 'one-pass, recomputed, recomputed-fp32, tiled, tiled-reference or score'
     WHEN scenario.loss = 'score' AND (scenario.gpu_count > 1 AND scenario.sharding <> 'ddp'
         OR scenario.offload <> 'none' OR optimizer.state_form NOT IN ('elementwise', 'blockwise'))

@@ -140,7 +140,8 @@ CREATE OR REPLACE MACRO stage_activations_bytes(model, scenario, constants, held
         encoder_cache_bytes(model.tower, model, scenario, constants), 0),
     iif(reads_images_in_vllm(scenario), try_cast(ceil(profiled_tower_bytes(model.tower, model, scenario, constants))
         AS BIGINT), NULL),
-    iif(scenario.reads_prompt IN ('compute-buffer', 'pieces', 'matrix-by-matrix') OR scenario.tower_tokens = 0
+    iif(scenario.reads_prompt IN ('compute-buffer', 'pieces') OR starts_with(scenario.reads_prompt, 'matrix-by-matrix')
+            OR scenario.tower_tokens = 0
             OR reads_images_in_vllm(scenario) AND model.largest_image_tokens IS NOT NULL, NULL,
         try_cast(ceil(tower_bytes_of(model.tower, model, scenario)) AS BIGINT) - iif(is_server(scenario), 0, held)));
 
@@ -152,4 +153,5 @@ CREATE OR REPLACE MACRO inference_activations_bytes(model, scenario, constants) 
         + iif(scenario.text_only, 0, tower_buffer_bytes_llama_cpp(model.tower, scenario))
     WHEN scenario.reads_prompt = 'pieces' THEN chunk_bytes_mlx(model, scenario, constants)
     WHEN scenario.reads_prompt = 'matrix-by-matrix' THEN chunk_bytes_exl3(model, scenario, constants)
+    WHEN scenario.reads_prompt = 'matrix-by-matrix-rotated' THEN chunk_bytes_exl3_first(model, scenario, constants)
 END) AS BIGINT);

@@ -14,6 +14,8 @@
 --       than a bound. fused-at-once: half of it and no bound, rounded down to one chunk where it takes two. What is
 --       counted is what a card needs so that no chunk is too large for it, whatever its size; what the process shows
 --       grows with the card
+--   cut      fused by tiles that no memory keeps (Unsloth 2025.7): the hidden states' gradient alone is made, in the
+--       backward pass; of up to unsloth_whole_tokens the logits, over which their gradient is written
 --   logged   full, and a copy of the logits in fp32 for what is logged of them (TRL 1.3 to 1.5); logged-blocks: of
 --       trl_block_tokens, three times (TRL 1.6)
 --   recomputed  projection and loss for trl_chunk_tokens at a time, each a checkpoint: a copy of the last hidden state
@@ -34,6 +36,7 @@
 --   an fp32 product; with fused_loss = unsloth the chunks and the fp32 logits of unsloth_zoo's fused_linear.py;
 --   fused-by-free, fused-at-once: _get_chunk_multiplier of its cross_entropy_loss.py (source unsloth-chunked-loss), and
 --   the buffers of the kernels that PyTorch compiles of compute_fused_ce_loss: logits and their gradients, in 16 bits.
+--   cut: cut_cross_entropy's cce_backward.py, of a head that is not trained (source cut-cross-entropy-25.1.1);
 --   one-pass: TRL's selective_log_softmax_and_entropy over Transformers' logits (source trl-1.14.2), in fp32 as
 --   accelerate hands them on; tiled: TRL's add_fused_lm_head with its Triton kernels (source trl-1.16.0), its steps in
 --   tests/oracle/preference.csv, under FSDP2 in sharded_peaks.csv; under ZeRO it gathers the head by itself, in both
@@ -71,6 +74,7 @@ CREATE OR REPLACE MACRO kept_per_logit(model, scenario) AS CASE scenario.loss
     WHEN 'fused' THEN 0
     WHEN 'fused-by-free' THEN 0
     WHEN 'fused-at-once' THEN 0
+    WHEN 'cut' THEN 0
     WHEN 'tiled' THEN 0
     WHEN 'tiled-reference' THEN 0
     WHEN 'recomputed' THEN 0
@@ -96,8 +100,9 @@ CREATE OR REPLACE MACRO held_logits(model, scenario) AS
 -- the power of two at or above the tokens that a vocabulary's share of the hidden size leaves to a chunk; Unsloth takes
 -- the one below, but as many as make a number of logits, and neither too few nor too many
 CREATE OR REPLACE MACRO power_of_two_below(number) AS pow(2, floor(log2(greatest(number, 1))));
-CREATE OR REPLACE MACRO fused_chunk_tokens(model, scenario) AS CASE scenario.fused_loss
-    WHEN 'unsloth' THEN least(step_tokens(scenario), scenario.unsloth_chunk_rows_most, greatest(
+CREATE OR REPLACE MACRO fused_chunk_tokens(model, scenario) AS CASE
+    WHEN scenario.loss = 'cut' THEN least(step_tokens(scenario), scenario.unsloth_whole_tokens)
+    WHEN scenario.fused_loss = 'unsloth' THEN least(step_tokens(scenario), scenario.unsloth_chunk_rows_most, greatest(
         power_of_two_below(step_tokens(scenario) * model.hidden_size / logit_width(model, scenario)),
         power_of_two_below(scenario.unsloth_chunk_logits / logit_width(model, scenario)),
         scenario.unsloth_chunk_rows_least))
@@ -110,7 +115,7 @@ END;
 -- loss. So as much room as that, or as a chunk of all tokens, or as the bound, is enough. Where half of what is free
 -- may be rounded to all of it, only room for all tokens is.
 CREATE OR REPLACE MACRO is_fused(scenario) AS
-    coalesce(scenario.loss IN ('fused', 'fused-by-free', 'fused-at-once'), false);
+    coalesce(scenario.loss IN ('fused', 'fused-by-free', 'fused-at-once', 'cut'), false);
 CREATE OR REPLACE MACRO chunk_of_all_tokens(model, scenario) AS
     2 * scenario.compute_bytes * logit_width(model, scenario) * step_tokens(scenario);
 CREATE OR REPLACE MACRO later_room(model, scenario) AS
