@@ -359,10 +359,13 @@ def _taken(asked: str, model_id: str, named: dict[str, Any], by: str = "name") -
 
 
 def dtype_of(almanac: Almanac, asked: str) -> str:
-    """`Q4_K_M`, `gguf-q4_k_m` or `bf16` as the almanac spells it. Raises Wrong with the nearest."""
+    """`Q4_K_M`, `gguf-q4_k_m`, `5.0bpw` or `bf16` as the almanac spells it. Raises Wrong with the nearest."""
+    # (bits per weight are how people speak of ExLlama's formats)
+    said = re.sub(r"(?i)(?:\.00?)?\s?bpw$", "bpw", asked.strip())
     rows = almanac.rows(
-        "SELECT dtype_id FROM dtype WHERE dtype_id IN (lower($asked), 'gguf-' || lower($asked)) ORDER BY len(dtype_id) LIMIT 1",
-        {"asked": asked.strip()},
+        "SELECT dtype_id FROM dtype WHERE list_contains([lower($asked), 'gguf-' || lower($asked), 'exl3-' || lower($asked)], dtype_id) "
+        "ORDER BY len(dtype_id) LIMIT 1",
+        {"asked": said},
     )
     if not rows:
         near = almanac.value(

@@ -404,6 +404,14 @@ def test_what_is_pasted_is_a_tag_and_nothing_else(macro):
         assert macro("SELECT ollama_tag FROM repository_of($1)", said) == [(None,)]
 
 
+def test_bits_per_weight_are_formats_of_exllama_and_what_stands_behind_them_is_heard(ask_json):
+    """A card behind them was taken for a part of the name."""
+    told = ask_json("fits", "qwen3 8b exl3 5.0bpw 3090")
+    assert told["heard"] == "qwen3 8b exl3 5.0bpw 3090 is asked as qwen3 8b exl3 5.0bpw --gpu 3090."
+    told = ask_json("fits", "qwen3 8b 5.0bpw exllamav3 0.0.3 4090")
+    assert (told["best"]["dtype_id"], told["best"]["holds_for"]) == ("exl3-5bpw", "ExLlamaV3 0.0.1 to 0.0.4")
+
+
 def test_bits_of_exllama_in_a_sentence_are_heard(ask_json):
     told = ask_json("fits", "turboderp/Qwen3-8B-exl3", "4.0bpw", "on", "a", "3090")
     assert (told["best"]["dtype_id"], told["best"]["engine_id"], told["verdict"]) == ("exl3-4bpw", "exllamav3", "fits")

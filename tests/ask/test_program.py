@@ -4,7 +4,7 @@ import duckdb
 import pytest
 
 from pipeline.ask.sql_words import plain
-from tests.few import EXPERTS, SMALL, TEXT
+from tests.few import EXPERTS, SEEING, SMALL, TEXT
 
 CARD = ("--gpu", "rtx-4090")
 
@@ -105,6 +105,15 @@ def test_a_plan_and_a_draft_take_ollamas_context_too(ask_json, ask):
 def test_a_version_is_said_as_people_write_it(ask_json, asked):
     told = ask_json("fits", TEXT, *CARD, "--program", asked, "--context", "4096", "--format", "bf16")
     assert [row["holds_for"] for row in told["formats"]] == ["vLLM 0.11 to 0.19"]
+
+
+@pytest.mark.parametrize(("version", "told"), [("2025.7", "Unsloth 2025.7 on"), ("2026.6", "Unsloth 2025.9 to 2026.6")])
+def test_a_release_whose_loss_was_read_of_some_classes_is_asked_of_them(ask_json, version, told):
+    """What it was read of is said of a model, and not of the program before one is known: each question was told "not known"."""
+    asked = ask_json("fits", TEXT, "--gpu", "rtx-4090", "--phase", "qlora", "--program", f"unsloth {version}")
+    assert asked["best"]["verdict"] == "fits" and asked["best"]["holds_for"].startswith(told)
+    other = ask_json("fits", SEEING, "--gpu", "rtx-4090", "--phase", "qlora", "--program", f"unsloth {version}")
+    assert other["status"] == 3 and "alone: ask for a later version" in str(other)
 
 
 @pytest.mark.full

@@ -171,10 +171,12 @@ CREATE OR REPLACE MACRO undescribed_reason(asked, known, usual, model) AS
         || ' holds is not described for ' || undescribed_words(word, asked, usual, model)
         || undescribed_help(word)), lambda reason: reason IS NOT NULL)[1];
 
--- A loss that was read of some classes alone, whose own forward pass the program has: it takes no other.
+-- A loss that was read of some classes alone, whose own forward pass the program has: it takes no other. (A question
+-- that names no model asks of the program alone.)
 CREATE OR REPLACE MACRO loss_reason(asked, usual, model) AS CASE
     WHEN usual.loss_model_types IS NULL THEN NULL
-    WHEN NOT coalesce(list_contains(string_split(usual.loss_model_types, ' '), model.model_type), false)
+    WHEN asked.model_id IS NOT NULL
+        AND NOT coalesce(list_contains(string_split(usual.loss_model_types, ' '), model.model_type), false)
         THEN 'what ' || usual.holds_for || ' holds is described for models of type '
             || replace(usual.loss_model_types, ' ', ', ') || ' alone: ask for a later version'
     WHEN lower(asked.loss::VARCHAR) <> usual.loss
