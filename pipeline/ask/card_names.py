@@ -19,6 +19,8 @@ _WORDS = {"two": 2, "dual": 2, "pair of": 2, "three": 3, "triple": 3, "four": 4,
 _IN_WORDS = re.compile(rf"(?i)(?:a )?({'|'.join(_WORDS)})\s+(?=.*\d)(.+)")
 # Max+ is a part of a name; (a bare number of at most three digits behind a name may be gigabytes)
 _PLUS = re.compile(r"(?i)(?<!max)(?<!max )\+")
+# what a computer is sold with is not named by everybody who names its chip: a MacBook Pro M3 with 36 GB has an M3 Pro or Max
+_LARGER = ("pro", "max", "ultra")
 _SIZED = re.compile(r"(?i)(.+?)[\s-]+([1-9]\d{0,2})(?:\s*gi?b?)?")
 
 
@@ -44,6 +46,12 @@ def counted(text: str) -> tuple[str, int | None]:
     return text, None
 
 
+_OF_SEVERAL = """
+    SELECT DISTINCT card.* FROM (SELECT unnest($names) AS name) AS known, LATERAL (FROM gpus_called(known.name)) AS card
+    ORDER BY card.gpu_id
+"""
+
+
 def called(almanac: Almanac, name: str) -> list[dict[str, Any]]:
     """The cards that go by a name, as `gpus_called` knows them. Raises Wrong with the nearest ids."""
     sized = _SIZED.fullmatch(name)
@@ -53,6 +61,9 @@ def called(almanac: Almanac, name: str) -> list[dict[str, Any]]:
         if found := almanac.rows("FROM gpus_called($name)", {"name": each}):
             return found
     if sized and (found := almanac.rows("FROM gpus_called($name)", {"name": sized[1]})):
+        larger = [f"{sized[1]} {word} {sized[2]}GB" for word in _LARGER]
+        if meant := almanac.rows(_OF_SEVERAL, {"names": larger}):
+            return meant
         raise Wrong(_rebuilt(almanac, found, int(sized[2])))
     near = almanac.value("SELECT nearest_gpus($name)", {"name": name})
     raise Wrong(

@@ -406,7 +406,7 @@ def program_of(almanac: Almanac, asked: str, phase_id: str, has_objective: bool 
         {"name": name, "version": version, "phase": phase_id},
     )
     if row["unknown_reason"] and not (row["is_known"] and has_objective):
-        others = _phases_of(almanac, name, version, phase_id) if row["is_known"] else []
+        others = phases_of(almanac, name, version, phase_id) if row["is_known"] else []
         more = f". Known of it: {', '.join(f'--phase {phase}' for phase in others)}" if others else ""
         raise (Unknown if row["is_known"] else Wrong)(
             f"{'Not known: ' if row['is_known'] else ''}{visible(row['unknown_reason'])}{more}"
@@ -414,7 +414,7 @@ def program_of(almanac: Almanac, asked: str, phase_id: str, has_objective: bool 
     return Program(row["program_id"], version, row["engine_id"], row["dtype_id"])
 
 
-def _phases_of(almanac: Almanac, name: str, version: str | None, phase_id: str) -> list[str]:
+def phases_of(almanac: Almanac, name: str, version: str | None, phase_id: str) -> list[str]:
     """The other trainings that are known of a program that does not do one, or of which that is not known."""
     if phase_id == INFERENCE:
         return []

@@ -16,6 +16,7 @@ from .almanac import Almanac
 from .near import is_tuned, meant_by
 from .near import unknown as unknown_name
 from .problems import Wrong
+from .question import named_program, phases_of
 from .sentence_words import BITS, LENDER, Said, all_said, is_between, is_counted, quoted, spaced
 
 _PASTED = re.compile(r"(?i)(ollama run \S+)(?: (.+))?")  # a tag follows, and nothing else is of the name
@@ -90,7 +91,7 @@ def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespa
         raise Wrong(
             f"{in_words(asked.model)} is not in this almanac. Of it {visible(name)} is a model, and {in_words(unheard[0])} beside it {_SAYS}. {more}"
         )
-    told, sentence = _with_options(asked, asked.model, name, found)
+    told, sentence = _with_options(asked, asked.model, name, _as_its_program_does(almanac, found, asked))
     told.model = name
     return told, sentence
 
@@ -209,6 +210,19 @@ def _closest(found: Sequence[Said], asked: argparse.Namespace) -> list[Said]:
     is_said = is_said or bool(getattr(asked, "phase", None) or getattr(asked, "objective", None))
     loose = [said for said in found if said.is_loose]
     return [said for said in found if not said.is_loose or not (is_said or said is not loose[0])]
+
+
+def _as_its_program_does(almanac: Almanac, found: Sequence[Said], asked: argparse.Namespace) -> list[Said]:
+    """What was said, with a fine-tuning that nobody says more of as its program is known to do it: `finetune … unsloth` is a QLoRA, as Unsloth loads in
+    4 bits by itself. Of one that trains all weights too, those are meant."""
+    closest = _closest(found, asked)
+    named = asked.program or next((said.value for said in closest if said.option == "program"), None)
+    if not (named and any(said.is_loose for said in closest)):
+        return closest
+    name, version = named_program(named)
+    known = phases_of(almanac, name, version, "lora")
+    phase = next((phase for phase in ("qlora", "lora") if phase in known and "full-finetune" not in known), None)
+    return [Said("phase", phase, f"--phase {phase}") if said.is_loose and phase else said for said in closest]
 
 
 def _named(almanac: Almanac, words: Sequence[str]) -> tuple[int, int]:

@@ -244,6 +244,12 @@ def test_the_command_takes_such_a_name_and_says_so(ask_json, ask):
     assert {row["dtype_id"] for row in said["formats"]} == {"gguf-q8_0"}
 
 
+def test_a_chip_in_a_size_that_only_its_larger_kinds_have_is_one_of_them(ask_json):
+    told = ask_json("fits", "can my macbook pro m3 36gb run qwen3 8b q4")
+    assert told["card"]["gpu_id"] in ("m3-pro-36gb", "m3-max-36gb") and told["verdict"] == "fits"
+    assert "m3-max-36gb" in str(told) and "m3-pro-36gb" in str(told)
+
+
 @pytest.mark.some(10)
 @pytest.mark.parametrize(
     ("called", "cards"),

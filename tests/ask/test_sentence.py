@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.ask.sentence import _needed
-from tests.few import TEXT
+from tests.few import SMALL, TEXT
 
 
 @pytest.mark.some(2)
@@ -58,6 +58,14 @@ def test_a_word_of_the_models_own_name_is_no_option():
 
     assert _needed(Names(), ["phi", "3", "mini", "4k"]) == 4
     assert _needed(Names(), ["phi", "3", "mini", "4k", "16k"]) == 4
+
+
+def test_a_fine_tuning_by_a_program_of_which_adapters_alone_are_known_is_of_them(ask_json):
+    """Who fine-tunes with Unsloth was told that a full fine-tuning is not known."""
+    told = ask_json("fits", "finetune qwen3 8b with unsloth on a 4090")
+    assert told["use"]["phase_id"] == "qlora" and told["verdict"] == "fits"
+    assert told["heard"].endswith("--phase qlora --program unsloth --gpu 4090.")
+    assert ask_json("fits", "finetune", SMALL, "trl", "h100-sxm")["use"]["phase_id"] == "full-finetune"
 
 
 def test_words_of_a_name_are_of_the_name(ask_json):
