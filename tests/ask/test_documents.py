@@ -10,6 +10,7 @@ import pytest
 from pipeline import ROOT
 from pipeline.ask import arguments, command
 from tests.ask.test_receipt import VLLM_08
+from tests.few import EXPERTS
 
 LINES = [
     line.partition("  #")[0].strip()
@@ -19,6 +20,11 @@ LINES = [
     if line.startswith("vram-almanac ")
 ]
 
+NOT_HELD = (
+    "openai/gpt-oss-120b",
+    "Qwen/Qwen3-30B-A3B",
+)  # mixtures that the small almanac does not have: another is asked for
+
 
 @pytest.mark.some(2)
 @pytest.mark.parametrize("line", dict.fromkeys(LINES))
@@ -26,6 +32,8 @@ def test_a_command_of_the_documents_is_answered(tool, ask, line, tmp_path, monke
     (tmp_path / "vllm.log").write_text(VLLM_08, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     tool("nvidia-smi", "NVIDIA GeForce RTX 3090, 24576, 24259, [N/A]")
+    for model in NOT_HELD:
+        line = line.replace(model, EXPERTS)
     status, out, err = ask(*shlex.split(line.partition(" > ")[0])[1:])
     assert status in (0, 1) and out and not err
 

@@ -81,7 +81,7 @@ def test_gpt_oss_of_ollama_is_counted_with_all_beside_its_experts_in_16_bits(mac
     (held,) = macro("SELECT weights_bytes FROM weight WHERE model_id = $1 AND dtype_id = 'gguf-mxfp4'", EXPERTS)
     assert said == (EXPERTS, "gguf-mxfp4", published[0] - held[0]) and 13.7e9 < published[0] < 13.8e9
     tagged, plain = (
-        ask_json("fits", name, "--gpu", "rtx-4060-ti-16gb", "--context", "131072", "--program", "ollama", *more)
+        ask_json("fits", name, "--gpu", "rtx-4060-ti-16gb", "--context", "98304", "--program", "ollama", *more)
         for name, more in (("gpt-oss:20b", ()), (EXPERTS, ("--format", "gguf-mxfp4")))
     )
     assert tagged["best"]["total_bytes"] - plain["best"]["total_bytes"] == said[2]
