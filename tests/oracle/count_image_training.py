@@ -213,7 +213,7 @@ def meta_model(_plain, config: dict, row: dict[str, str]):
     settings = transformers.AutoConfig.for_model(config["model_type"], **fields)
     kind = getattr(transformers, row["class"])
     dtype = getattr(torch, count_training.DTYPES.get(row["dtype_id"], "bfloat16"))
-    model = kind._from_config(settings, dtype=dtype, attn_implementation="sdpa")
+    model = kind._from_config(settings, dtype=dtype)
     model.tie_weights()
     return model
 

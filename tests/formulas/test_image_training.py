@@ -1,0 +1,66 @@
+"""LoRA on pictures in Transformers against the steps of real classes (tests/oracle/image_training.csv, count_image_training.py)."""
+
+from __future__ import annotations
+
+import csv
+import math
+import statistics
+from pathlib import Path
+
+import pytest
+
+ROWS = [
+    row
+    for row in csv.DictReader(
+        (Path(__file__).parents[1] / "oracle" / "image_training.csv").read_text(encoding="utf-8").splitlines()
+    )
+    if row["peak_bytes"]
+]
+UNDER, OVER = -0.01, 0.06
+SAID = ("phase_id", "dtype_id", "optimizer_id", "precision", "checkpointing", "lora_targets")
+COUNTED = ("context_tokens", "sequences", "lora_rank", "images")
+
+
+def asked_of(row: dict[str, str]) -> dict:
+    """Who freezes the tower: LLaMA-Factory before 0.9.5 keeps nothing of it, ms-swift what checkpointing keeps."""
+    said = {"model_id": row["model_id"], "gradient_accumulation": 1, "lora_dropout": 0.0}
+    said |= {name: row[name] for name in SAID} | {name: int(row[name]) for name in COUNTED}
+    side = math.isqrt(int(row["image_pixels"])) if row["image_pixels"] else None
+    said |= {"image_width": side, "image_height": side}
+    if row["lora_targets"] == "attention":
+        return said | {"engine_id": "transformers"} | {"program": None, "program_version": None}
+    program = ("ms-swift", "4.6") if row["tower"] == "hooked" or "Qwen3.5" in row["model_id"] else ("llama-factory", "0.9.4")
+    return said | {"engine_id": "transformers"} | dict(zip(("program", "program_version"), program, strict=True))
+
+
+@pytest.fixture(scope="module")
+def judged(footprints):
+    """The rows with `error`, predicted ÷ counted − 1."""
+    asked = [asked_of(row) for row in ROWS]
+    answers = footprints(asked)
+    assert not [(a["model_id"], a["program"], a["unknown_reason"]) for a in answers if a["unknown_reason"]]
+    return [
+        row | {"answer": answer, "error": (answer["total_bytes"] - answer["overhead_bytes"]) / int(row["peak_bytes"]) - 1}
+        for row, answer in zip(ROWS, answers, strict=True)
+    ]
+
+
+def test_peaks_are_those_of_real_steps(judged):
+    outside = [
+        (row["model_id"], row["tower"], row["checkpointing"], row["precision"], row["images"], f"{row['error']:+.2%}")
+        for row in judged
+        if not UNDER <= row["error"] <= OVER
+    ]
+    assert not outside
+
+
+def test_most_peaks_are_far_better_than_the_tolerance(judged):
+    assert statistics.median(abs(row["error"]) for row in judged) < 0.005
+
+
+def test_adapters_are_those_of_the_text_alone(judged):
+    assert not [
+        row["model_id"]
+        for row in judged
+        if row["answer"]["adapters_bytes"] != (2 if row["precision"] == "pure" else 4) * int(row["adapter_parameters"])
+    ]
