@@ -11,6 +11,7 @@ patches a picture has, where its tokens stand), so that tensors of whole numbers
              Transformers does of every part that names its first layer: autograd keeps the tower
     frozen   nothing of the tower requires gradients: no checkpointing, a class that names no first layer, or a program that runs a frozen
              tower without autograd (ms-swift's patch_frozen_module)
+    whole    hooked, and no layer of the tower is recomputed, as LLaMA-Factory leaves layers out in which nothing is trained
 
 Pixels arrive in fp32, as processors give them, and stand through the step.
 """
@@ -199,6 +200,10 @@ def build(config: dict, row: dict[str, str]):
             for name, module in model.named_modules():
                 if name.rsplit(".", 1)[-1] in TOWERS[:3] and hasattr(module, "forward"):
                     module.forward = torch.no_grad()(module.forward)
+        if row["tower"] == "whole":
+            for name, module in model.named_modules():
+                if set(name.split(".")) & set(TOWERS) and hasattr(module, "gradient_checkpointing"):
+                    module.gradient_checkpointing = False
     return model, given
 
 

@@ -1,7 +1,7 @@
 -- The tower of a model, which runs before its text, with the processor that cuts pictures for it: part of `shape`.
 --
--- Units: elements per token, tokens, pixels. Source: tower, image_processor.csv, tower_graph.csv, tower_training.csv. Not covered: models
--- with several towers of one kind.
+-- Units: elements per token, tokens, pixels. Source: tower, image_processor.csv, tower_graph.csv, tower_training.csv.
+-- Not covered: models with several towers of one kind.
 
 -- Arrangements of tiles that a processor chooses from, in the order that it tries them.
 CREATE OR REPLACE TEMP TABLE tile_grid AS

@@ -61,10 +61,13 @@ CREATE OR REPLACE MACRO trained_tower_reason(model, scenario) AS CASE
     WHEN scenario.program IS NULL AND coalesce(scenario.lora_targets, 'all-linear') NOT IN ('attention', 'query-value')
         THEN 'adapters of what a model sees with keep what was not counted: lora_targets := attention leaves them to '
             || 'the text, and so does program := llama-factory or ms-swift'
+    WHEN scenario.program_base.tower_training = 'unread'
+        THEN 'this version of ' || scenario.program || ' takes releases of Transformers before 4.54, whose towers '
+            || 'attend to all images of a step at once, and which were not counted: ask for a later one'
     WHEN scenario.program_base.tower_training = 'kept' AND scenario.checkpointing <> 'none'
             AND model.tower_training.is_input_hooked
         THEN 'with Transformers 5 ' || scenario.program || ' keeps all that its frozen tower works out, without '
-            || 'recomputing it: that was not counted for this model; an earlier version is answered'
+            || 'recomputing it: that was not counted for this model'
 END;
 
 CREATE OR REPLACE MACRO image_training_reason(model, scenario, run) AS CASE
