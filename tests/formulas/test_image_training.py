@@ -22,15 +22,15 @@ COUNTED = ("context_tokens", "sequences", "lora_rank", "images")
 
 
 def asked_of(row: dict[str, str]) -> dict:
-    """Who freezes the tower: LLaMA-Factory before 0.9.5 keeps nothing of it, ms-swift what checkpointing keeps."""
+    """Who freezes the tower: ms-swift keeps of it what checkpointing keeps, at most, and LLaMA-Factory all of it."""
     said = {"model_id": row["model_id"], "gradient_accumulation": 1, "lora_dropout": 0.0}
     said |= {name: row[name] for name in SAID} | {name: int(row[name]) for name in COUNTED}
     side = math.isqrt(int(row["image_pixels"])) if row["image_pixels"] else None
-    said |= {"image_width": side, "image_height": side}
+    said |= {"image_width": side, "image_height": side, "engine_id": "transformers"}
+    program = ("llama-factory", "0.9.5") if row["tower"] == "whole" else ("ms-swift", "4.6")
     if row["lora_targets"] == "attention":
-        return said | {"engine_id": "transformers"} | {"program": None, "program_version": None}
-    program = ("ms-swift", "4.6") if row["tower"] == "hooked" or "Qwen3.5" in row["model_id"] else ("llama-factory", "0.9.4")
-    return said | {"engine_id": "transformers"} | dict(zip(("program", "program_version"), program, strict=True))
+        program = (None, None)
+    return said | dict(zip(("program", "program_version"), program, strict=True))
 
 
 @pytest.fixture(scope="module")
