@@ -40,7 +40,8 @@ def judged(footprints):
     answers = footprints(asked)
     assert not [(a["model_id"], a["program"], a["unknown_reason"]) for a in answers if a["unknown_reason"]]
     return [
-        row | {"answer": answer, "error": (answer["total_bytes"] - answer["overhead_bytes"]) / int(row["peak_bytes"]) - 1}
+        row
+        | {"answer": answer, "error": (answer["total_bytes"] - answer["overhead_bytes"]) / int(row["peak_bytes"]) - 1}
         for row, answer in zip(ROWS, answers, strict=True)
     ]
 

@@ -266,7 +266,16 @@ def main() -> None:
 
     def counted(row: dict[str, str]) -> dict[str, str]:
         peak, adapters, at = count(known[row["model_id"]], row)
-        print(row["model_id"], row["tower"], row["checkpointing"], row["images"], row["image_pixels"], peak, at, flush=True)
+        print(
+            row["model_id"],
+            row["tower"],
+            row["checkpointing"],
+            row["images"],
+            row["image_pixels"],
+            peak,
+            at,
+            flush=True,
+        )
         versions = f"torch {torch.__version__}, transformers {transformers.__version__}, peft {peft.__version__}"
         return {"peak_bytes": str(peak), "adapter_parameters": str(adapters or ""), "versions": versions}
 

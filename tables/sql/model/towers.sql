@@ -96,7 +96,8 @@ WITH layers AS (
 )
 SELECT model.model_id, {
     'is_input_hooked': told.is_input_hooked, 'layer_count': coalesce(layers.layer_count, 0),
-    'hooked_tensors': told.hooked_tensors, 'step_tensors': told.step_tensors,
+    'hooked_tensors': told.hooked_tensors, 'layer_tensors': told.layer_tensors,
+    'step_tensors': told.step_tensors,
     'frozen_by': string_split(coalesce(told.frozen_by, ''), ' ')
 } AS tower_training
 FROM model JOIN tower_training AS told ON list_contains(string_split(told.model_types, ' '), model.model_type)

@@ -1,17 +1,18 @@
 -- Pictures in a training step: a tower that is frozen and carries no adapter runs before the text, and what autograd
 -- keeps of it.
 --
---   forward_bytes >= weights + adapters + optimizer + standing gradients + the tower's own pass (tower_bytes_of)
+--   the forward pass >= weights + adapters + optimizer + standing gradients + the tower's own pass (tower_bytes_of)
 --   every moment  + pixels in fp32, as processors give them (4 bytes, a copy in the model's precision during the pass)
 --     + the embedded prompt, where checkpointing makes it require gradients: a leaf of its own beside the merged one
---     + of a tower whose first layer is hooked (enable_input_require_grads) what checkpointing keeps of it:
+--     + of a tower whose first layer is hooked (enable_input_require_grads) what autograd keeps of it:
 --         tokens × hidden size × bytes × (its layers + hooked_tensors)
+--         or its layers × layer_tensors + hooked_tensors, where none of them is recomputed
 --
--- is_input_hooked, hooked_tensors, step_tensors: tower_training.csv. Nothing of a tower requires gradients without
--- checkpointing, where its class names no first layer, and where a program runs it without autograd.
+-- is_input_hooked, hooked_tensors, layer_tensors, step_tensors: tower_training.csv. Nothing of a tower requires
+-- gradients without checkpointing, where its class names no first layer, and where a program runs it without autograd.
 -- Units: bytes per GPU. Source: transformers-image-steps (tests/oracle/image_training.csv).
--- Not covered: adapters or gradients of the tower's own weights, a packed base, fp32 weights, several GPUs, towers that
--- autograd keeps without checkpoints, video, sound. What of these is asked has a reason (image_training_reason).
+-- Not covered: adapters or gradients of the tower's own weights, a packed base, fp32 weights, several GPUs, video,
+-- sound. What of these is asked has a reason (image_training_reason).
 
 CREATE OR REPLACE MACRO trains_on_images(scenario) AS
     coalesce(scenario.images > 0 AND scenario.phase_id <> 'inference', false);
@@ -27,8 +28,10 @@ CREATE OR REPLACE MACRO tower_elements(model, scenario, tensors) AS
 CREATE OR REPLACE MACRO pixel_bytes(model, scenario) AS iif(trains_on_images(scenario),
     4 * scenario.sequences * scenario.tower_tokens * model.tower.input_elements, 0);
 
+-- (of each layer its input, or, where a program recomputes no layer in which nothing is trained, all of it)
 CREATE OR REPLACE MACRO tower_graph_bytes(model, scenario) AS iif(keeps_tower_graph(model, scenario),
     scenario.compute_bytes * tower_elements(model, scenario, model.tower_training.layer_count
+        * iif(coalesce(scenario.program_base.tower_training = 'kept', false), model.tower_training.layer_tensors, 1)
         + model.tower_training.hooked_tensors), 0);
 
 -- what stands while the text runs, forward and back
@@ -65,7 +68,7 @@ CREATE OR REPLACE MACRO trained_tower_reason(model, scenario) AS CASE
         THEN 'this version of ' || scenario.program || ' takes releases of Transformers before 4.54, whose towers '
             || 'attend to all images of a step at once, and which were not counted: ask for a later one'
     WHEN scenario.program_base.tower_training = 'kept' AND scenario.checkpointing <> 'none'
-            AND model.tower_training.is_input_hooked
+            AND model.tower_training.is_input_hooked AND model.tower_training.layer_tensors IS NULL
         THEN 'with Transformers 5 ' || scenario.program || ' keeps all that its frozen tower works out, without '
             || 'recomputing it: that was not counted for this model'
 END;
