@@ -16,18 +16,19 @@ ROWS = [
     )
     if row["peak_bytes"]
 ]
-UNDER, OVER = -0.01, 0.06
+UNDER, OVER, MOST = -0.01, 0.035, 0.07
 SAID = ("phase_id", "dtype_id", "optimizer_id", "precision", "checkpointing", "lora_targets")
 COUNTED = ("context_tokens", "sequences", "lora_rank", "images")
 
 
 def asked_of(row: dict[str, str]) -> dict:
-    """Who freezes the tower: ms-swift keeps of it what checkpointing keeps, at most, and LLaMA-Factory all of it."""
+    """Who freezes the tower: ms-swift keeps of it what checkpointing keeps, at most, LLaMA-Factory all of it, or, beside a packed base, nothing."""
     said = {"model_id": row["model_id"], "gradient_accumulation": 1, "lora_dropout": 0.0}
     said |= {name: row[name] for name in SAID} | {name: int(row[name]) for name in COUNTED}
     side = math.isqrt(int(row["image_pixels"])) if row["image_pixels"] else None
     said |= {"image_width": side, "image_height": side, "engine_id": "transformers"}
-    program = ("llama-factory", "0.9.5") if row["tower"] == "whole" else ("ms-swift", "4.6")
+    is_of_factory = row["tower"] == "whole" or (row["phase_id"], row["tower"]) == ("qlora", "frozen")
+    program = ("llama-factory", "0.9.5") if is_of_factory else ("ms-swift", "4.6")
     if row["lora_targets"] == "attention":
         program = (None, None)
     return said | dict(zip(("program", "program_version"), program, strict=True))
@@ -46,17 +47,23 @@ def judged(footprints):
     ]
 
 
+def is_exact(row: dict) -> bool:
+    """Not so: a tower that is frozen while ms-swift may keep its checkpoints, what LayerNorms of a whole tower keep under autocast alone."""
+    hooked = not row["model_id"].startswith(("Qwen/Qwen3-VL", "Qwen/Qwen3.5")) and row["checkpointing"] == "full"
+    return not (row["tower"] == "frozen" and hooked and row["phase_id"] == "lora" or row["tower"] == "whole")
+
+
 def test_peaks_are_those_of_real_steps(judged):
     outside = [
         (row["model_id"], row["tower"], row["checkpointing"], row["precision"], row["images"], f"{row['error']:+.2%}")
         for row in judged
-        if not UNDER <= row["error"] <= OVER
+        if not UNDER <= row["error"] <= (OVER if is_exact(row) else MOST)
     ]
     assert not outside
 
 
 def test_most_peaks_are_far_better_than_the_tolerance(judged):
-    assert statistics.median(abs(row["error"]) for row in judged) < 0.005
+    assert statistics.median(abs(row["error"]) for row in judged if is_exact(row)) < 0.001
 
 
 def test_adapters_are_those_of_the_text_alone(judged):

@@ -25,14 +25,22 @@ CREATE OR REPLACE MACRO keeps_tower_graph(model, scenario) AS scenario.checkpoin
 CREATE OR REPLACE MACRO tower_elements(model, scenario, tensors) AS
     scenario.sequences * scenario.tower_tokens * model.tower.hidden_size * tensors;
 
+-- (a packed base that is prepared makes what is not packed of the tower fp32, and with it all that flows)
+CREATE OR REPLACE MACRO tower_element_bytes(scenario) AS
+    iif(scenario.phase_id = 'qlora' AND scenario.prepares_base, 4, scenario.compute_bytes);
+
 CREATE OR REPLACE MACRO pixel_bytes(model, scenario) AS iif(trains_on_images(scenario),
     4 * scenario.sequences * scenario.tower_tokens * model.tower.input_elements, 0);
 
--- (of each layer its input, or, where a program recomputes no layer in which nothing is trained, all of it)
+-- Of each layer its input, or all of it, where a program recomputes no layer in which nothing is trained; and a mask
+-- over all images at once, where the tower has one.
+CREATE OR REPLACE MACRO tower_tensors_kept(model, scenario) AS model.tower_training.hooked_tensors
+    + model.tower_training.layer_count * iif(coalesce(scenario.program_base.tower_training = 'kept', false),
+        model.tower_training.layer_tensors, 1);
 CREATE OR REPLACE MACRO tower_graph_bytes(model, scenario) AS iif(keeps_tower_graph(model, scenario),
-    scenario.compute_bytes * tower_elements(model, scenario, model.tower_training.layer_count
-        * iif(coalesce(scenario.program_base.tower_training = 'kept', false), model.tower_training.layer_tensors, 1)
-        + model.tower_training.hooked_tensors), 0);
+    tower_element_bytes(scenario) * (tower_elements(model, scenario, tower_tensors_kept(model, scenario))
+        + model.tower.square_elements * scenario.tower_tokens * scenario.tower_tokens
+            * scenario.sequences * scenario.sequences), 0);
 
 -- what stands while the text runs, forward and back
 CREATE OR REPLACE MACRO images_held(model, scenario) AS iif(trains_on_images(scenario),
@@ -42,7 +50,7 @@ CREATE OR REPLACE MACRO images_held(model, scenario) AS iif(trains_on_images(sce
 
 -- The text is through, and the tower's last layer is recomputed and differentiated beside what the others keep.
 CREATE OR REPLACE MACRO images_at_end(model, scenario) AS iif(trains_on_images(scenario),
-    images_held(model, scenario) + iif(keeps_tower_graph(model, scenario), scenario.compute_bytes
+    images_held(model, scenario) + iif(keeps_tower_graph(model, scenario), tower_element_bytes(scenario)
         * tower_elements(model, scenario, model.tower_training.step_tensors), 0), 0);
 
 -- Outputs of the tower that its caller still holds while the text runs.
@@ -51,7 +59,8 @@ CREATE OR REPLACE MACRO text_beside_tower_bytes(model, scenario) AS iif(trains_o
 
 CREATE OR REPLACE MACRO tower_moment(model, scenario, stage) AS iif(trains_on_images(scenario),
     held_throughout(stage) + standing_gradients(model, scenario, stage)
-        + tower_bytes_of(model.tower, model, scenario), 0);
+        + tower_bytes_of(model.tower, model, scenario) * tower_element_bytes(scenario) / scenario.compute_bytes
+        + scenario.dequantised, 0);
 
 -- Who trains what of a model that sees, as far as that decides what is kept.
 CREATE OR REPLACE MACRO trained_tower_reason(model, scenario) AS CASE
@@ -77,9 +86,9 @@ CREATE OR REPLACE MACRO image_training_reason(model, scenario, run) AS CASE
     WHEN NOT trains_on_images(scenario) THEN NULL
     WHEN scenario.engine_id <> 'transformers'
         THEN 'what ' || run.name || ' holds of images while it trains has not been counted; in Transformers it has'
-    WHEN scenario.phase_id <> 'lora' OR scenario.dtype_id NOT IN ('bf16', 'fp16')
-        THEN 'training on images is counted for LoRA over a base in 16 bits whose tower is frozen: phase_id := lora, '
-            || 'dtype_id := bf16'
+    WHEN scenario.phase_id NOT IN ('lora', 'qlora') OR scenario.dtype_id NOT IN ('bf16', 'fp16', 'nf4', 'nf4-double')
+        THEN 'training on images is counted for LoRA over a base in 16 bits and QLoRA over one in NF4, its tower '
+            || 'frozen: phase_id := lora, dtype_id := bf16'
     WHEN model.tower_training IS NULL
         THEN 'what a training step on images holds has not been counted for models of this type'
     WHEN trained_tower_reason(model, scenario) IS NOT NULL THEN trained_tower_reason(model, scenario)
