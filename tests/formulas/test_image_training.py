@@ -50,7 +50,7 @@ def judged(footprints):
 def is_exact(row: dict) -> bool:
     """Not so: a tower that is frozen while ms-swift may keep its checkpoints, what LayerNorms of a whole tower keep under autocast alone."""
     hooked = not row["model_id"].startswith(("Qwen/Qwen3-VL", "Qwen/Qwen3.5")) and row["checkpointing"] == "full"
-    return not (row["tower"] == "frozen" and hooked and row["phase_id"] == "lora" or row["tower"] == "whole")
+    return not ((row["tower"] == "frozen" and hooked and row["phase_id"] == "lora") or row["tower"] == "whole")
 
 
 def test_peaks_are_those_of_real_steps(judged):

@@ -42,11 +42,11 @@ CREATE OR REPLACE MACRO tower_graph_bytes(model, scenario) AS iif(keeps_tower_gr
         + model.tower.square_elements * scenario.tower_tokens * scenario.tower_tokens
             * scenario.sequences * scenario.sequences), 0);
 
--- what stands while the text runs, forward and back
+-- what stands while the text runs, forward and back (where tokens of an image see each other, a mask of the text too)
 CREATE OR REPLACE MACRO images_held(model, scenario) AS iif(trains_on_images(scenario),
     pixel_bytes(model, scenario) + tower_graph_bytes(model, scenario)
-        + iif(scenario.checkpointing = 'none', 0, step_tokens(scenario) * model.hidden_size * scenario.compute_bytes),
-    0);
+        + iif(scenario.checkpointing = 'none', 0, step_tokens(scenario) * (model.hidden_size * scenario.compute_bytes
+            + model.tower_training.text_mask_bytes * scenario.context_tokens)), 0);
 
 -- The text is through, and the tower's last layer is recomputed and differentiated beside what the others keep.
 CREATE OR REPLACE MACRO images_at_end(model, scenario) AS iif(trains_on_images(scenario),
@@ -91,6 +91,9 @@ CREATE OR REPLACE MACRO image_training_reason(model, scenario, run) AS CASE
             || 'frozen: phase_id := lora, dtype_id := bf16'
     WHEN model.tower_training IS NULL
         THEN 'what a training step on images holds has not been counted for models of this type'
+    WHEN model.tower_training.text_mask_bytes > 0 AND scenario.checkpointing = 'none'
+        THEN 'what a training on images holds of this model is counted with every layer recomputed: '
+            || 'checkpointing := full'
     WHEN trained_tower_reason(model, scenario) IS NOT NULL THEN trained_tower_reason(model, scenario)
     WHEN scenario.checkpointing = 'selective' OR scenario.attention <> 'flash' OR scenario.adapter <> 'lora'
             OR scenario.trains_embeddings OR scenario.loss NOT IN ('full', 'logged-copy')
