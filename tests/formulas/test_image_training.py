@@ -16,7 +16,7 @@ ROWS = [
     )
     if row["peak_bytes"]
 ]
-UNDER, OVER, MOST = -0.01, 0.035, 0.07
+UNDER, OVER, MOST = -0.003, 0.035, 0.07
 SAID = ("phase_id", "dtype_id", "optimizer_id", "precision", "checkpointing", "lora_targets")
 COUNTED = ("context_tokens", "sequences", "lora_rank", "images")
 
@@ -72,3 +72,31 @@ def test_adapters_are_those_of_the_text_alone(judged):
         for row in judged
         if row["answer"]["adapters_bytes"] != (2 if row["precision"] == "pure" else 4) * int(row["adapter_parameters"])
     ]
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ({}, "adapters of what a model sees with keep what was not counted"),
+        ({"lora_targets": "attention"}, None),
+        ({"program": "ms-swift"}, None),
+        ({"program": "llama-factory"}, None),
+        ({"program": "llama-factory", "program_version": "0.9.4"}, "takes releases of Transformers before 4.54"),
+        ({"program": "unsloth"}, "has not been counted; in Transformers it has"),
+        ({"program": "trl"}, "what trl trains of what a model sees with was not read"),
+        ({"program": "ms-swift", "phase_id": "full-finetune"}, "counted for LoRA and QLoRA whose tower is frozen"),
+        ({"program": "ms-swift", "gpu_count": 2}, "counted on one GPU"),
+        ({"program": "ms-swift", "checkpointing": "selective"}, "checkpointing of all layers or none"),
+        ({"program": "ms-swift", "images": 9}, "more than the context"),
+    ],
+)
+def test_what_was_not_counted_has_a_reason(footprint_of, said, reason):
+    asked = {"phase_id": "lora", "images": 1, "context_tokens": 2048, "checkpointing": "full"} | said
+    answer = footprint_of("Qwen/Qwen2.5-VL-7B-Instruct", **asked)
+    if reason is None:
+        assert answer["total_bytes"] and "what it sees with frozen" in answer["holds_for"], answer["unknown_reason"]
+    else:
+        assert answer["total_bytes"] is None and reason in answer["unknown_reason"]
+        assert "_" not in answer["unknown_reason"].replace("lora_targets", "").replace("phase_id", "").replace(
+            "dtype_id", ""
+        )

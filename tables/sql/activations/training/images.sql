@@ -86,18 +86,20 @@ CREATE OR REPLACE MACRO image_training_reason(model, scenario, run) AS CASE
     WHEN NOT trains_on_images(scenario) THEN NULL
     WHEN scenario.engine_id <> 'transformers'
         THEN 'what ' || run.name || ' holds of images while it trains has not been counted; in Transformers it has'
-    WHEN scenario.phase_id NOT IN ('lora', 'qlora') OR scenario.dtype_id NOT IN ('bf16', 'fp16', 'nf4', 'nf4-double')
-        THEN 'training on images is counted for LoRA over a base in 16 bits and QLoRA over one in NF4, its tower '
-            || 'frozen: phase_id := lora, dtype_id := bf16'
+    WHEN scenario.phase_id NOT IN ('lora', 'qlora') THEN 'training on images is counted for LoRA and QLoRA whose '
+        || 'tower is frozen: phase_id := lora'
     WHEN model.tower_training IS NULL
         THEN 'what a training step on images holds has not been counted for models of this type'
+    WHEN trained_tower_reason(model, scenario) IS NOT NULL THEN trained_tower_reason(model, scenario)
+    WHEN scenario.dtype_id NOT IN ('bf16', 'fp16', 'nf4', 'nf4-double')
+        THEN 'training on images is counted over a base in 16 bits, or in NF4: dtype_id := bf16'
     WHEN model.tower_training.text_mask_bytes > 0 AND scenario.checkpointing = 'none'
         THEN 'what a training on images holds of this model is counted with every layer recomputed: '
             || 'checkpointing := full'
-    WHEN trained_tower_reason(model, scenario) IS NOT NULL THEN trained_tower_reason(model, scenario)
     WHEN scenario.checkpointing = 'selective' OR scenario.attention <> 'flash' OR scenario.adapter <> 'lora'
             OR scenario.trains_embeddings OR scenario.loss NOT IN ('full', 'logged-copy')
         THEN 'training on images is counted with plain LoRA, the loss of the model itself, flash attention, and '
             || 'checkpointing of all layers or none'
-    WHEN scenario.gpu_count > 1 THEN 'training on images is counted on one GPU'
+    WHEN scenario.gpu_count > 1 OR scenario.sharding <> 'none' OR scenario.offload <> 'none'
+        THEN 'training on images is counted on one GPU, with nothing shared or offloaded'
 END;
