@@ -112,7 +112,7 @@ def test_a_lora_on_images_is_told_where_a_program_freezes_the_tower(ask, ask_jso
     """Who adapts what a model sees with has a reason, and who leaves it a figure."""
     asked = ("fits", SEEING, "--gpu", "h100-sxm", "--phase", "lora", "--context", 2048)
     alone, seen = (ask_json(*asked, "--program", "ms-swift", *more) for more in ((), ("--images", 1)))
-    assert total(seen) > total(alone) and seen["is_text_alone"] is False
+    assert total(seen, "bf16") > total(alone, "bf16") and seen["is_text_alone"] is False
     status, out, _problem = ask(*asked, "--images", 1)
     assert status == 3 and "adapters of what a model sees with" in " ".join(out.split())
 

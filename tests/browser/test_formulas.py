@@ -57,7 +57,7 @@ def possible(scenario, model, dice):
         scenario["program_version"] = None
     most = model["max_context_tokens"] or 512
     scenario["context_tokens"] = dice.choice([None, *(n for n in (1, 100, 512, 2048, 8192, 32768) if n <= most)])
-    if not (model["sees"] and (is_inference or phase in ("lora", "qlora"))):
+    if not (model["sees"] and is_inference):
         scenario |= dict.fromkeys(("images", "image_width", "image_height"))
     if not model["has_experts"]:
         scenario["expert_parallel"] = None
@@ -102,9 +102,7 @@ def scenarios(book, count, seed=20, model=None):
             "engine_id": None if sane else maybe(ids["engine"]),
             "context_tokens": dice.choice([None, 1, 100, 512, 2048, 4097, 8192, 32768, 131072]),
             "sequences": dice.choice([1, 1, 2, 3, 8, 33]),
-            "images": dice.choice([None, None, None, 0, 1, 3])
-            if phase in ("inference", "lora", "qlora") or not sane
-            else None,
+            "images": dice.choice([None, None, None, 0, 1, 3]) if phase == "inference" or not sane else None,
             "image_width": dice.choice([None, None, 300, 1920, 4001]),
             "image_height": dice.choice([None, None, 99, 1080, 3000]),
             "audio_seconds": dice.choice([None] * 9 + [0.5, 30.0]) if not sane else None,
