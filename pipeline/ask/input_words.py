@@ -7,8 +7,8 @@ from typing import Any
 
 from . import contexts, training_words
 
-# (of what a model that sees keeps of an image nobody counted a training)
-TRAINED_ON_TEXT = "Counted with text alone: a training on images takes more, and how much is not known here."
+# (what a model that sees holds of an image in training was counted of some LoRA alone)
+TRAINED_ON_TEXT = "Counted with text alone: a training on images takes more. --phase lora --program ms-swift --images 1 says how much, where that was counted."
 _REACH = 3  # the place of the longest context in a table of formats
 
 

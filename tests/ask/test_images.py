@@ -59,10 +59,10 @@ def test_bad_questions_about_images(ask):
         ((SEEING, "--images", "0"), "starts at 1"),
         ((SEEING, "--image-size", "640"), "is no size of an image"),
         ((SEEING, "--image-size", "0x4"), "is no size of an image"),
-        ((SEEING, "--images", "1", "--phase", "lora"), "Leave out --images: the training is answered with text alone"),
+        ((SEEING, "--images", "1", "--phase", "qlora"), "Leave out --images: the training is answered with text alone"),
         (
-            (SEEING, "--image-size", "9x9", "--phase", "lora"),
-            "Or leave out --phase: what running the model with images",
+            (SEEING, "--image-size", "9x9", "--phase", "full-finetune"),
+            "or leave out --phase: what running the model with images",
         ),
         ((SEEING, "--images", "1", "--draft", "mtp"), "leave out --images, or --draft"),
         ((SEEING, "--images", "1", "--seconds", "9"), "--images or --seconds"),
@@ -100,11 +100,21 @@ def test_a_training_of_what_sees_says_that_it_counts_text_alone(ask, ask_json):
         asked = ("fits", SEEING, "--gpu", "h100-sxm", *more)
         said = " ".join(ask(*asked)[1].split())
         assert ask_json(*asked)["is_text_alone"] is True
-        assert "of text alone" in said and "a training on images takes more, and how much is not known here" in said
+        assert "of text alone" in said and "a training on images takes more" in said
     asked = ("fits", TEXT, "--gpu", "h100-sxm", "--phase", "lora")
     assert "is_text_alone" not in ask_json(*asked) and "text alone" not in ask(*asked)[1]
     running = ask_json("fits", SEEING, "--gpu", "h100-sxm", "--format", "bf16", "--images", "1")
     assert running["is_text_alone"] is False
+
+
+@pytest.mark.full
+def test_a_lora_on_images_is_told_where_a_program_freezes_the_tower(ask, ask_json):
+    """Who adapts what a model sees with has a reason, and who leaves it a figure."""
+    asked = ("fits", SEEING, "--gpu", "h100-sxm", "--phase", "lora", "--context", 2048)
+    alone, seen = (ask_json(*asked, "--program", "ms-swift", *more) for more in ((), ("--images", 1)))
+    assert total(seen, "bf16") > total(alone, "bf16") and seen["is_text_alone"] is False
+    status, out, _problem = ask(*asked, "--images", 1)
+    assert status == 3 and "adapters of what a model sees with" in " ".join(out.split())
 
 
 def test_what_a_model_sees_with_can_be_left_out(ask_json, ask, macro):

@@ -100,7 +100,11 @@ def test_diffusers_may_be_named_and_what_others_hold_is_not_known(ask_json, ask)
         (PIPELINE, ("--kv", "q8_0"), "holds no context"),
         (PIPELINE, ("--seconds", 5), "--seconds is of sound"),
         (TEXT, ("--frames", 9), "--frames is of what makes videos"),
-        (TEXT, ("--phase", "lora", "--image-size", "512x512"), "How much images take in a training is not known"),
+        (
+            TEXT,
+            ("--phase", "qlora", "--image-size", "512x512"),
+            "How much images take in a training is known of a LoRA",
+        ),
     ],
 )
 def test_what_is_no_part_of_the_question_is_not_passed_over(ask, model, asked, said):

@@ -54,6 +54,12 @@ CREATE OR REPLACE MACRO split_adapters(model, scenario) AS iif(scenario.joins_pr
     + iif(model.has_fused_gate AND adapts_all_linear(scenario), 1, 0)), 0);
 CREATE OR REPLACE MACRO has_joined_query(model, scenario) AS model.has_fused_qkv AND NOT scenario.joins_projections;
 
+-- A program that freezes what a model sees with gives it no adapters: of the classes that it lists.
+CREATE OR REPLACE MACRO leaves_tower(model, scenario) AS coalesce(scenario.program_base.tower_training IS NOT NULL
+    AND list_contains(model.tower_training.frozen_by, scenario.program), false);
+CREATE OR REPLACE MACRO left_elements(model, scenario) AS iif(leaves_tower(model, scenario),
+    of_targets(scenario, 0, 0, model.lora_linear_elements - model.lora_text_elements), 0);
+
 CREATE OR REPLACE MACRO adapted_elements(model, scenario) AS
     of_targets(scenario, model.lora_attention_elements, model.lora_query_value_elements, model.lora_linear_elements)
     + split_adapters(model, scenario) * model.hidden_size
@@ -78,7 +84,7 @@ CREATE OR REPLACE MACRO of_trained_layers(elements, model, scenario) AS iif(
 CREATE OR REPLACE MACRO adapter_elements(model, scenario) AS of_trained_layers(CASE
     WHEN scenario.phase_id NOT IN ('lora', 'qlora') THEN 0
     WHEN is_prompted(scenario) THEN prompt_elements(model, scenario)
-    ELSE scenario.lora_rank * (adapted_elements(model, scenario) + CASE
+    ELSE scenario.lora_rank * (adapted_elements(model, scenario) - left_elements(model, scenario) + CASE
         WHEN NOT scenario.has_adapted_experts THEN 0
         WHEN adapts_routed(scenario) THEN model.lora_routed_elements
         ELSE model.lora_expert_elements

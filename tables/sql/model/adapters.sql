@@ -45,6 +45,8 @@ SELECT
             'vision-tower', 'audio-tower', 'denoiser') OR tensor_class = 'other' AND component = 'text')
                 AND is_adapted), 0)::BIGINT
         AS lora_linear_elements,
+    -- (the text's own)
+    coalesce(sum(matrices * (in_features + out_features)) FILTER (is_any), 0)::BIGINT AS lora_text_elements,
     coalesce(sum(matrices * in_features) FILTER (is_any), 0)::BIGINT AS lora_linear_input_sum,
     coalesce(sum(matrices) FILTER (is_any), 0)::BIGINT AS lora_linear_module_count,
     -- (peft gives a fused gate and up twice the rank; a router is a bare parameter)

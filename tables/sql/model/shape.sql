@@ -66,7 +66,7 @@ SELECT
     census.* EXCLUDE (model_id), linear_shape.* EXCLUDE (model_id), adapter_shape.* EXCLUDE (model_id),
     norm_shape.* EXCLUDE (model_id), sharding_shape.* EXCLUDE (model_id), rounding_shape.* EXCLUDE (model_id),
     packed_rounding_shape.* EXCLUDE (model_id), engine_shape.* EXCLUDE (model_id), tower_shape.* EXCLUDE (model_id),
-    repository_shape.* EXCLUDE (model_id),
+    repository_shape.* EXCLUDE (model_id), tower_training_shape.* EXCLUDE (model_id),
     coalesce(NOT seeing_model.has_counted_tower, false) AS has_uncounted_tower,
     pass_shape.passes, pool_shape.pool, index_shape.latent_index, engine_index_shape.engine_index,
     engine_graph_shape.engine_graph, served_adapter_shape.served_adapter,
@@ -100,6 +100,7 @@ LEFT JOIN packed_rounding_shape USING (model_id)
 LEFT JOIN engine_shape USING (model_id)
 LEFT JOIN repository_shape USING (model_id)
 LEFT JOIN tower_shape USING (model_id)
+LEFT JOIN tower_training_shape USING (model_id)
 LEFT JOIN seeing_model USING (model_id)
 LEFT JOIN pass_shape USING (model_id)
 LEFT JOIN pool_shape USING (model_id)

@@ -1,7 +1,7 @@
 -- The tower of a model, which runs before its text, with the processor that cuts pictures for it: part of `shape`.
 --
--- Units: elements per token, tokens, pixels. Source: tower, image_processor.csv, tower_graph.csv. Not covered: models
--- with several towers of one kind.
+-- Units: elements per token, tokens, pixels. Source: tower, image_processor.csv, tower_graph.csv, tower_training.csv.
+-- Not covered: models with several towers of one kind.
 
 -- Arrangements of tiles that a processor chooses from, in the order that it tries them.
 CREATE OR REPLACE TEMP TABLE tile_grid AS
@@ -87,6 +87,21 @@ SELECT
         ELSE largest_tiles * tower.text_tokens_each
     END::BIGINT AS largest_image_tokens
 FROM tiled;
+
+-- Of those whose training on pictures was counted: whether autograd reaches the tower's layers, and what it then keeps.
+CREATE OR REPLACE TEMP TABLE tower_training_shape AS
+WITH layers AS (
+    SELECT model_id, sum(layer_count)::BIGINT AS layer_count FROM attention_layer WHERE component = 'vision'
+    GROUP BY model_id
+)
+SELECT model.model_id, {
+    'is_input_hooked': told.is_input_hooked, 'layer_count': coalesce(layers.layer_count, 0),
+    'hooked_tensors': told.hooked_tensors, 'layer_tensors': told.layer_tensors,
+    'step_tensors': told.step_tensors, 'text_mask_bytes': told.text_mask_bytes,
+    'frozen_by': string_split(coalesce(told.frozen_by, ''), ' ')
+} AS tower_training
+FROM model JOIN tower_training AS told ON list_contains(string_split(told.model_types, ' '), model.model_type)
+LEFT JOIN layers USING (model_id);
 
 -- Models that see, and whether anybody counted what llama.cpp sets aside for their tower.
 CREATE OR REPLACE TABLE seeing_model AS

@@ -301,7 +301,7 @@ SELECT
         'packed_base': usual.packed_base, 'balance_bytes': usual.balance_bytes_per_expert,
         'kept_free_mib': usual.kept_free_mib,
         'prompt_chunk_tokens': usual.prompt_chunk_tokens, 'loader_free_mib': usual.loader_free_mib,
-        'keeps_tower_free': usual.keeps_tower_free,
+        'keeps_tower_free': usual.keeps_tower_free, 'tower_training': usual.tower_training,
         -- (who names no build may run an older one, that holds more: 34 of 42 reports in outcome.csv name none)
         'server_slot_count': iif(asked.program_version IS NULL, NULL, usual.server_slot_count),
         'last_layers': usual.last_layers} AS program_base
@@ -325,5 +325,6 @@ CREATE OR REPLACE MACRO with_program_in(relation, is_plain) AS TABLE FROM query(
         || '{''prepares_base'': NULL::BOOLEAN, ''adapter_bytes'': NULL::BIGINT, '
         || '''packed_base'': NULL::VARCHAR, ''balance_bytes'': NULL::BIGINT, '
         || '''kept_free_mib'': NULL::BIGINT, ''keeps_tower_free'': NULL::BOOLEAN, '
+        || '''tower_training'': NULL::VARCHAR, '
         || '''server_slot_count'': NULL::BIGINT, ''last_layers'': NULL::BIGINT} AS program_base FROM ' || relation
     ELSE 'FROM with_program(''' || relation || ''')' END);

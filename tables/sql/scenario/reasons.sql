@@ -423,7 +423,7 @@ CREATE OR REPLACE MACRO input_reason(model, scenario, image_tokens, sound_tokens
         'how many tokens an image takes is not known for this architecture'
     WHEN scenario.audio_seconds > 0 AND coalesce(model.tower.component <> 'audio', true) THEN
         'how many tokens a second of sound takes is not known for this architecture'
-    WHEN scenario.images > 0 AND scenario.phase_id <> 'inference' THEN 'images are counted in inference only'
+    WHEN image_training_reason(model, scenario, run) IS NOT NULL THEN image_training_reason(model, scenario, run)
     WHEN scenario.images > 0 AND run.image_reason IS NOT NULL THEN run.image_reason
     WHEN scenario.images > 0 AND run.reads_prompt = 'compute-buffer' AND model.tower.graph IS NULL
         THEN 'what llama.cpp sets aside for the images of this model has not been counted'

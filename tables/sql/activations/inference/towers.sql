@@ -24,7 +24,7 @@
 --   was held to one log (vllm-few-requests: 1.5 GiB with all that is outside PyTorch, 1.8 are told without): the
 --   band is wider (error_band_vllm_images). With video, which is larger, it sets aside more: fits_on names the setting
 --   that leaves it out.
--- Not covered: video, masks of padded batches beside a tower, training with images. (llama.cpp: llama_cpp.sql.)
+-- Not covered: video, masks of padded batches beside a tower. (llama.cpp: llama_cpp.sql; training: images.sql there.)
 
 -- images of each sequence: none in a prompt unless somebody says so, one where an image is all that there is to read,
 -- or what all of the text is about (attends to an image of one size)

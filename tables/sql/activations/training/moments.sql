@@ -221,15 +221,18 @@ CREATE OR REPLACE MACRO optimizer_moment(model, scenario, optimizer, stage) AS
 CREATE OR REPLACE MACRO moments(model, scenario, optimizer, stage) AS iif(scenario.graph IS NOT NULL,
     graph_moments(model, scenario, stage), {
     'loss': loss_moment(model, scenario, stage) + gathered_at_loss(model, scenario, stage)
-        + gathered_for_tiles(model, scenario, stage) + model.mask_buffer_bytes,
-    'forward': forward_moment(model, scenario, stage) + gathered_at_forward(model, scenario, stage)
-        + model.mask_buffer_bytes,
+        + gathered_for_tiles(model, scenario, stage) + model.mask_buffer_bytes + images_held(model, scenario),
+    'forward': greatest(forward_moment(model, scenario, stage) + text_beside_tower_bytes(model, scenario),
+            tower_moment(model, scenario, stage)) + gathered_at_forward(model, scenario, stage)
+        + model.mask_buffer_bytes + images_held(model, scenario),
     'backward': backward_moment(model, scenario, stage, scenario.sums, scenario.made_in_layer)
         + gathered_at_backward(model, scenario, stage) + scenario.dequantised
-        + last_unpacking_bytes(model, scenario, scenario.sums) + model.mask_buffer_bytes,
-    'end': end_moment(model, scenario, stage) + gathered_at_end(model, scenario, stage) + model.mask_buffer_bytes,
+        + last_unpacking_bytes(model, scenario, scenario.sums) + model.mask_buffer_bytes
+        + images_held(model, scenario),
+    'end': end_moment(model, scenario, stage) + gathered_at_end(model, scenario, stage) + model.mask_buffer_bytes
+        + images_at_end(model, scenario),
     'optimizer': optimizer_moment(model, scenario, optimizer, stage) + converted_gradients(scenario, stage)
-        + iif(scenario.scheme = 'ddp', stage.gradients, 0) + model.mask_buffer_bytes
+        + iif(scenario.scheme = 'ddp', stage.gradients, 0) + model.mask_buffer_bytes + pixel_bytes(model, scenario)
 });
 
 CREATE OR REPLACE MACRO largest_moment(moments) AS
