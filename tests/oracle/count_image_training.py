@@ -169,9 +169,8 @@ def build(config: dict, row: dict[str, str]):
     import peft
     import training_recipes
 
-    plain = count_inference.build
     with torch.device("meta"):
-        model = meta_model(plain, config, row)
+        model = bare_model(config, row)
     given = {
         name: value
         for name, value in count_inference.inputs(model, row | {"attention": "", "audio_seconds": ""}).items()
@@ -207,7 +206,7 @@ def build(config: dict, row: dict[str, str]):
     return model, given
 
 
-def meta_model(_plain, config: dict, row: dict[str, str]):
+def bare_model(config: dict, row: dict[str, str]):
     import transformers
 
     fields = {k: v for k, v in config.items() if k not in ("model_type", "dtype", "torch_dtype", "quantization_config")}
