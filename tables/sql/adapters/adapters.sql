@@ -56,7 +56,7 @@ CREATE OR REPLACE MACRO has_joined_query(model, scenario) AS model.has_fused_qkv
 
 -- A program that freezes what a model sees with gives it no adapters: of the classes that it lists.
 CREATE OR REPLACE MACRO leaves_tower(model, scenario) AS coalesce(scenario.program_base.tower_training IS NOT NULL
-    AND list_contains(model.tower_training.frozen_by, scenario.program), false);
+    AND list_contains(string_split(model.tower_training.frozen_by, ' '), scenario.program), false);
 CREATE OR REPLACE MACRO left_elements(model, scenario) AS iif(leaves_tower(model, scenario),
     of_targets(scenario, 0, 0, model.lora_linear_elements - model.lora_text_elements), 0);
 

@@ -98,7 +98,7 @@ SELECT model.model_id, {
     'is_input_hooked': told.is_input_hooked, 'layer_count': coalesce(layers.layer_count, 0),
     'hooked_tensors': told.hooked_tensors, 'layer_tensors': told.layer_tensors,
     'step_tensors': told.step_tensors, 'text_mask_bytes': told.text_mask_bytes,
-    'frozen_by': string_split(coalesce(told.frozen_by, ''), ' ')
+    'frozen_by': told.frozen_by
 } AS tower_training
 FROM model JOIN tower_training AS told ON list_contains(string_split(told.model_types, ' '), model.model_type)
 LEFT JOIN layers USING (model_id);

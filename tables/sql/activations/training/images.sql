@@ -78,16 +78,16 @@ CREATE OR REPLACE MACRO trained_tower_reason(model, scenario) AS CASE
             || 'attend to all images of a step at once, and which were not counted: ask for a later one'
     WHEN scenario.program_base.tower_training = 'kept' AND scenario.checkpointing <> 'none'
             AND model.tower_training.is_input_hooked AND model.tower_training.layer_tensors IS NULL
-        THEN 'with Transformers 5 ' || scenario.program || ' keeps all that its frozen tower works out, without '
-            || 'recomputing it: that was not counted for this model'
+        THEN 'with Transformers 5 ' || scenario.program || ' keeps all that what the model sees with works out, '
+            || 'without recomputing it: that was not counted for this model'
 END;
 
 CREATE OR REPLACE MACRO image_training_reason(model, scenario, run) AS CASE
     WHEN NOT trains_on_images(scenario) THEN NULL
     WHEN scenario.engine_id <> 'transformers'
         THEN 'what ' || run.name || ' holds of images while it trains has not been counted; in Transformers it has'
-    WHEN scenario.phase_id NOT IN ('lora', 'qlora') THEN 'training on images is counted for LoRA and QLoRA whose '
-        || 'tower is frozen: phase_id := lora'
+    WHEN scenario.phase_id NOT IN ('lora', 'qlora') THEN 'training on images is counted for LoRA and QLoRA that '
+        || 'leave what the model sees with as it is: phase_id := lora'
     WHEN model.tower_training IS NULL
         THEN 'what a training step on images holds has not been counted for models of this type'
     WHEN trained_tower_reason(model, scenario) IS NOT NULL THEN trained_tower_reason(model, scenario)
