@@ -17,13 +17,17 @@ export function frugal({ dtype_id, ...open }, below, held) {
     .sort((x, y) => x.row.total_bytes - y.row.total_bytes)[0];
 }
 
+// What is seen or heard takes memory in every other way too.
+const SEEN = ["images", "image_width", "image_height", "audio_seconds"];
+const seenOf = (asked) => Object.fromEntries(SEEN.filter((name) => asked[name] != null).map((name) => [name, asked[name]]));
+
 // `asked` is what the row answers; `stored` the format that the model is published in; `runs` says whether a row runs on the card; `to` makes the address of the same question with other values;
 // `ram` (ram.js) tells of the computer's memory where it was said.
 export function ways({ own, row, asked, bytes, stored, runs, to, card, gpu, inFormat = (id) => `in ${a.formatName(id)}`, ram, ramBytes }) {
   const found = [], held = (wanted) => { const other = r.ask(own, wanted); return r.holds(other, bytes) && runs(other) ? other : null; };
   const way = (values, text, ...more) => found.push([a.h("a", { href: `?${to(values)}` }, text), ...more]);
   const PACKED = LLAMA_CPP.filter((id) => id !== "gguf-mxfp4" || stored === "mxfp4"); // nobody packs another model so
-  const plain = { model_id: asked.model_id, phase_id: row.phase_id, context_tokens: row.context_tokens, sequences: row.sequences, ...(row.objective_id && { objective_id: row.objective_id }) };
+  const plain = { model_id: asked.model_id, phase_id: row.phase_id, context_tokens: row.context_tokens, sequences: row.sequences, ...(row.objective_id && { objective_id: row.objective_id }), ...seenOf(asked) };
   if (row.phase_id === "inference") {
     const kv_dtype_id = row.kv_dtype_id !== SMALL_CACHE[row.engine_id] && SMALL_CACHE[row.engine_id], small = kv_dtype_id && held({ ...asked, kv_dtype_id });
     if (small) way({ kv_dtype_id }, "A cache of 8 bits", ` ${inFormat(row.dtype_id)}: ${each(small)}.`);

@@ -357,3 +357,29 @@ def test_the_calculator_offers_programs_by_name_and_by_version(book, browser):
     )
     assert between == [*serving, ["0.27.1", "0.27.1"]]
     assert len({program for program, _name in programs}) == len(programs)
+
+
+SEES = "Qwen/Qwen2.5-VL-7B-Instruct"
+
+
+def test_ways_to_make_it_fit_hold_the_images_that_were_asked(book, browser):
+    """What is offered instead takes memory for images too: a training by Unsloth was offered with the figure of text alone."""
+    image = {"images": 1, "image_width": 1024, "image_height": 1024}
+    asked = [
+        {"phase_id": "lora", "program": "ms-swift", "context_tokens": 2048, "sequences": 1},
+        {"phase_id": "inference", "dtype_id": "bf16", "engine_id": "vllm", "context_tokens": 2048, "sequences": 1},
+    ]
+    code = """
+        r.shared.opening ??= {};
+        return more[0].map((said) => {
+            const row = r.ask(own, said), told = [];
+            const world = { own, row, asked: said, bytes: row.total_bytes * 0.8, runs: (other) => (told.push(other), true), to: () => "" };
+            ways.ways({ ...world, card: "card", gpu: null });
+            return [row.total_bytes, told.map((other) => [other.engine_id, other.images])];
+        });
+    """
+    with reckoned(book, browser, [SEES], ("almanac", "reckon", "sql_words", "ways")) as ask:
+        told = ask(code, SEES, [{"model_id": SEES, **said, **image} for said in asked])
+    for total, others in told:
+        assert total and others and all(images == 1 for _engine, images in others), told
+    assert not any(engine == "unsloth" for engine, _images in told[0][1])
