@@ -406,7 +406,7 @@ def program_of(almanac: Almanac, asked: str, phase_id: str, has_objective: bool 
         {"name": name, "version": version, "phase": phase_id},
     )
     if row["unknown_reason"] and not (row["is_known"] and has_objective):
-        others = phases_of(almanac, name, version, phase_id) if row["is_known"] else []
+        others = phases_of(almanac, name, version) if row["is_known"] and phase_id != INFERENCE else []
         more = f". Known of it: {', '.join(f'--phase {phase}' for phase in others)}" if others else ""
         raise (Unknown if row["is_known"] else Wrong)(
             f"{'Not known: ' if row['is_known'] else ''}{visible(row['unknown_reason'])}{more}"
@@ -414,10 +414,8 @@ def program_of(almanac: Almanac, asked: str, phase_id: str, has_objective: bool 
     return Program(row["program_id"], version, row["engine_id"], row["dtype_id"])
 
 
-def phases_of(almanac: Almanac, name: str, version: str | None, phase_id: str) -> list[str]:
-    """The other trainings that are known of a program that does not do one, or of which that is not known."""
-    if phase_id == INFERENCE:
-        return []
+def phases_of(almanac: Almanac, name: str, version: str | None) -> list[str]:
+    """The trainings that are known of a program, of a version of it where one is said."""
     query = (
         "SELECT phase.phase_id FROM (SELECT unnest(['lora', 'qlora', 'full-finetune']) AS phase_id) AS phase, "
         "LATERAL (FROM program_called($name, version := $version, phase_id := phase.phase_id)) AS known "

@@ -220,7 +220,7 @@ def _as_its_program_does(almanac: Almanac, found: Sequence[Said], asked: argpars
     if not (named and any(said.is_loose for said in closest)):
         return closest
     name, version = named_program(named)
-    known = phases_of(almanac, name, version, "lora")
+    known = phases_of(almanac, name, version)
     phase = next((phase for phase in ("qlora", "lora") if phase in known and "full-finetune" not in known), None)
     return [Said("phase", phase, f"--phase {phase}") if said.is_loose and phase else said for said in closest]
 

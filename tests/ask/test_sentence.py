@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.ask.sentence import _needed
+from pipeline.ask.sentence_words import _IS_PROGRAM
 from tests.few import SMALL, TEXT
 
 
@@ -66,6 +67,13 @@ def test_a_fine_tuning_by_a_program_of_which_adapters_alone_are_known_is_of_them
     assert told["use"]["phase_id"] == "qlora" and told["verdict"] == "fits"
     assert told["heard"].endswith("--phase qlora --program unsloth --gpu 4090.")
     assert ask_json("fits", "finetune", SMALL, "trl", "h100-sxm")["use"]["phase_id"] == "full-finetune"
+
+
+def test_names_of_programs_are_those_that_the_formulas_answer_to(macro):
+    """They are looked up apart, since the formulas plan a program whole to say that there is one."""
+    known = {row["name"] for row in macro("SELECT DISTINCT program_name AS name FROM internal.program_name")}
+    heard = {name for name in (*known, "no program", "") if next(iter(macro(_IS_PROGRAM, name=name)[0].values()))}
+    assert len(known) > 30 and heard == known
 
 
 def test_words_of_a_name_are_of_the_name(ask_json):
