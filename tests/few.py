@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pipeline.book.packs import Packs
-from pipeline.press import blank, build, lookup, manifest
+from pipeline.press import blank, build, layers, lookup, manifest
 from pipeline.press.anatomise import anatomise
 from pipeline.press.work import work_of
 from tests.once import blank_folder, bundled_snapshot, once
@@ -53,7 +53,7 @@ def _write(folder: Path, figured: list[str] | None = None) -> None:
         if figured:
             lookup.fill_footprints(connection, models=figured)
             asked = "SELECT DISTINCT model_id, dtype_id FROM footprint WHERE engine_id = 'llama.cpp'"
-            connection.execute(f"INSERT INTO {lookup.LAYERS} BY NAME WITH layered AS ({asked}) {lookup.WEIGHED}")
+            connection.execute(f"INSERT INTO {layers.LAYERS} BY NAME WITH layered AS ({asked}) {layers.WEIGHED}")
         # (its macros are those of the other, whose texts are kept)
         build.write_file(connection, folder / build.DATABASE, Packs(written_out()))
     manifest.write(folder, snapshot, {"model": len(few)}, "f" * 64)

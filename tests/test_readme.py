@@ -12,7 +12,8 @@ import duckdb
 import pytest
 
 from pipeline.press import remote
-from pipeline.press.lookup import LAYERS, WEIGHED, fill_footprints
+from pipeline.press.layers import LAYERS, WEIGHED
+from pipeline.press.lookup import fill_footprints
 from pipeline.render.addresses import REMOTE
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -29,7 +29,8 @@ from pipeline.press.anatomise import anatomise
 from pipeline.press.blocks import Block, Contents, Cut
 from pipeline.press.file import DATABASE, declared_columns
 from pipeline.press.formulas import arguments_of
-from pipeline.press.lookup import ORDER, share_footprints
+from pipeline.press.held import ORDER
+from pipeline.press.lookup import share_footprints
 from pipeline.press.outcomes import fill_outcomes
 from pipeline.press.plans import fill_plans
 from pipeline.press.work import work_of

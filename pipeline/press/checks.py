@@ -14,7 +14,7 @@ from pipeline.base.progress import Progress, quiet
 from pipeline.base.readonly import reading
 from pipeline.book.facts import TABLES
 from pipeline.book.schema import ENUMS, PUBLISHED, Table
-from pipeline.press.lookup import of_twins
+from pipeline.press.held import of_twins
 
 FOLDER = TABLES / "checks"
 _SHOWN = 3

@@ -62,7 +62,15 @@ CODE = {
     "confirm": ("confirm", "press/anatomise.py"),
     "hub": ("hub/snapshot.py", "hub/record.py", "hub/summary.py"),
     "book": ("book/facts.py", "book/scenario.py"),
-    "press": ("press/build.py", "press/formulas.py", "press/lookup.py", "press/compatibility.py", "press/flat"),
+    "press": (
+        "press/build.py",
+        "press/formulas.py",
+        "press/lookup.py",
+        "press/held.py",
+        "press/layers.py",
+        "press/compatibility.py",
+        "press/flat",
+    ),
 }
 _WHO = ("model_id", "revision", "anatomy", "record")
 _COMMENT = re.compile(r"--[^\n]*")

@@ -18,8 +18,8 @@ import duckdb
 
 from pipeline.book.packs import Packs, fingerprint
 from pipeline.book.schema import DUCKDB_TYPES, MACROS, PUBLISHED, Table
+from pipeline.press import held
 from pipeline.press.flat import grid
-from pipeline.press.lookup import ORDER
 
 DATABASE = "almanac.duckdb"
 # Files that any DuckDB since 1.2 opens; newer storage would shut out everybody else.
@@ -29,7 +29,6 @@ BLOCK_BYTES = 65_536
 INTERNAL = "internal"
 # facts as they were read: the published tables of the same things hold them; and what the build alone asks
 _NOT_KEPT = frozenset(["gpu_fact", "training_run_fact", "serving_run_fact", "outcome_fact", grid.TABLE, grid.GRID])
-_ORDERS = {f"twin_{table}": ORDER for table in ("footprint", "ladder")}
 _HEADER = re.compile(r"CREATE (?:OR REPLACE )?MACRO \w+\s*\(")
 _VIEW = re.compile(r"CREATE (?:OR REPLACE )?VIEW \S+ AS ", re.IGNORECASE)
 # a text that is put together when it is asked: it begins with the relation
@@ -81,7 +80,8 @@ def _copy(connection: duckdb.DuckDBPyConnection, source: str, name: str) -> None
     target, table = f'published.{home(name)}."{name}"', PUBLISHED.get(name)
     if table is None:
         # an order of its own: rows come as threads and packs give them
-        connection.execute(f'CREATE TABLE {target} AS FROM {source}.main."{name}" ORDER BY {_ORDERS.get(name, "ALL")}')
+        query = held.published(f"{source}.main", name) or f'FROM {source}.main."{name}" ORDER BY ALL'
+        connection.execute(f"CREATE TABLE {target} AS {query}")
         return
     connection.execute(f"CREATE TABLE {target} ({declared_columns(table)})")
     order = ", ".join(f'"{column}"' for column in table.key)

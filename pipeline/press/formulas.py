@@ -17,7 +17,8 @@ from pipeline.book.scenario import written_out
 from pipeline.book.schema import FACTS, PUBLISHED, Table
 from pipeline.press.file import arguments_in, declared_columns
 from pipeline.press.flat import ARGUMENTS
-from pipeline.press.lookup import LADDER, LAYER_COLUMNS, LAYERS
+from pipeline.press.held import LADDER
+from pipeline.press.layers import LAYER_COLUMNS, LAYERS
 from pipeline.press.plans import PLANS
 
 SQL = TABLES / "sql"

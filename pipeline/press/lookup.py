@@ -11,55 +11,18 @@ from collections.abc import Mapping, Sequence
 import duckdb
 import polars as pl
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pipeline.base.progress import Progress, quiet
-from pipeline.book.components import COMPONENTS
-from pipeline.book.content import SHAPE, WEIGHT, row_text, rows_as_text
+from pipeline.book.content import SHAPE, WEIGHT, row_text
 from pipeline.book.packs import Packs, fingerprint
-from pipeline.book.schema import PUBLISHED
+from pipeline.press import held, layers
 from pipeline.press.flat import grid
 from pipeline.press.side_by_side import side_by_side
 
 _PAIRS_PER_STEP = 4_000
-# DuckDB writes groups of so many rows as they come: fewer go through its log, and what several inserts leave of a group is put together when the
-# file is left. Both are written twice
-_GROUP_ROWS = 122_880
-_ROWS_AT_ONCE = 4 * _GROUP_ROWS
-# what stays the same from row to row stands next to itself: a third less to store than by context first
-ORDER = "model_id, dtype_id, phase_id, engine_id, gpu_count, optimizer_id, checkpointing, sequences, context_tokens"
 # purpose of the scenarios, and the table that holds their footprints
-_PURPOSES = tuple(zip(grid.PURPOSES, ("footprint", "ladder"), strict=True))
-# what limits are read off, and what pages draw of a total
-LADDER = (
-    *("model_id", "dtype_id", "phase_id", "engine_id", "context_tokens", "sequences", "kv_dtype_id", "optimizer_id"),
-    *("precision", "checkpointing", "gpu_count", "total_bytes", "error_band"),
-    *(part.column for part in COMPONENTS),
-)
-# the lookup shares by one way only: the degrees of the others, and the host's memory, are left to footprint_of
-_COLUMNS_OF = {"footprint": PUBLISHED["footprint"].column_names, "ladder": LADDER}
-_ANSWERED = ", ".join(dict.fromkeys([*_COLUMNS_OF["footprint"], *LADDER]))
-# a total is the sum of its parts, and null where one of them is: it is not kept
-_HELD = {table: tuple(name for name in names if name != "total_bytes") for table, names in _COLUMNS_OF.items()}
-# what each layer weighs, in the formats whose layers may lie beside the CPU
-LAYERS = "layer_weight"
-# its rows for the pairs of model and format in a relation `layered`
-WEIGHED = """
-    SELECT model_id, dtype_id, list(layer_bytes ORDER BY block) AS layer_bytes, list(expert_bytes ORDER BY block) AS expert_bytes,
-        max(matrix_bytes) AS matrix_bytes
-    FROM layer_weights_in('layered') GROUP BY ALL ORDER BY ALL
-"""
-LAYER_COLUMNS = "model_id VARCHAR, dtype_id VARCHAR, layer_bytes BIGINT[], expert_bytes BIGINT[], matrix_bytes BIGINT"
-_SUM = " + ".join(f"held.{part.column}" for part in COMPONENTS)
-
-
-def of_twins(table: str) -> str:
-    """Footprints or the ladder for every model, from what was worked out for the first of its kind, as a query."""
-    other = {"model_id": "twin.model_id", "total_bytes": f"{_SUM} AS total_bytes"}
-    return (
-        f"SELECT {', '.join(other.get(name, f'held.{name}') for name in _COLUMNS_OF[table])} "
-        f"FROM twin JOIN twin_{table} AS held ON held.model_id = twin.first_id AND held.dtype_id = twin.dtype_id"
-    )
+_PURPOSES = tuple(zip(grid.PURPOSES, held.COLUMNS, strict=True))
+_ANSWERED = ", ".join(dict.fromkeys(name for columns in held.COLUMNS.values() for name in columns))
 
 
 def fill_footprints(
@@ -70,8 +33,9 @@ def fill_footprints(
     """Fills the tables `footprint` and `ladder` with rows of their own for every model, or for some."""
     work_out(connection, progress, models)
     for _purpose, table in _PURPOSES:
-        connection.execute(f"INSERT INTO {table} BY NAME FROM ({of_twins(table)}) ORDER BY {ORDER}")
-    connection.execute("DROP TABLE twin; DROP TABLE twin_footprint; DROP TABLE twin_ladder")
+        connection.execute(f"INSERT INTO {table} BY NAME FROM ({held.of_twins(table)}) ORDER BY {held.ORDER}")
+        connection.execute(f"DROP TABLE {held.numbers(table)}; DROP TABLE {held.scenarios(table)}")
+    connection.execute("DROP TABLE twin")
 
 
 def share_footprints(
@@ -84,77 +48,8 @@ def share_footprints(
     work_out(connection, progress, packs=packs)
     for _purpose, table in _PURPOSES:
         connection.execute(f"DROP TABLE {table}")
-        connection.execute(f"CREATE VIEW {table} AS {of_twins(table)}")
-    _weigh_layers(connection, packs)
-
-
-_OF_LAYERS = ("twin_layer", "twin_split")
-# what the layers of a model weigh, and how they are split, is made of these rows, and of some columns of `model`
-_LAYERED_OF = (SHAPE, WEIGHT, "tensor", "attention_layer", "feed_forward_layer")
-
-
-def _weigh_layers(connection: duckdb.DuckDBPyConnection, packs: Packs | None = None) -> None:
-    """`layer_weight` and `cpu_split` as views: what the layers of the first of each twins weigh in the formats of llama.cpp that are published,
-    and what a card and the CPU hold of them."""
-    connection.execute(
-        """
-        CREATE OR REPLACE TABLE layered AS
-        SELECT DISTINCT held.model_id, held.dtype_id FROM twin_footprint AS held
-        JOIN weight ON weight.model_id = held.model_id AND weight.dtype_id = held.dtype_id
-        WHERE held.engine_id = 'llama.cpp' AND weight.layer_bytes > 0
-        """
-    )
-    keys = _layer_keys(connection) if packs else {}
-    known = [_known_layers(tables, found, keys) for found, tables in packs.taken(keys)] if packs else []
-    there = [keys[key] for found, _rows in known for key in found]
-    connection.execute("DELETE FROM layered WHERE list_contains($there, model_id)", {"there": there})
-    connection.execute(
-        f"""
-        CREATE OR REPLACE TABLE twin_layer AS {WEIGHED};
-        -- of these alone, as long as it is the table that `cpu_split` reads
-        INSERT INTO {LAYERS} BY NAME FROM twin_layer;
-        CREATE OR REPLACE TABLE twin_split AS FROM cpu_split;
-        DROP TABLE {LAYERS};
-        DROP TABLE layered
-        """
-    )
-    left = {key: model for key, model in keys.items() if model not in set(there)}
-    if packs and left:
-        made = {name: connection.sql(f"FROM {name} ORDER BY ALL").to_arrow_table() for name in _OF_LAYERS}
-        names = {model: key for key, model in left.items()}
-        packs.put(list(left), {name: _renamed(rows, "model_id", "key", names) for name, rows in made.items()})
-    for _found, tables in known:
-        for name, rows in tables.items():
-            connection.register("known", rows)
-            connection.execute(f"INSERT INTO {name} BY NAME FROM known")
-            connection.unregister("known")
-    pairs = "twin.first_id AND held.dtype_id = twin.dtype_id"
-    for name, held in zip((LAYERS, "cpu_split"), _OF_LAYERS, strict=True):
-        connection.execute(
-            f"CREATE OR REPLACE VIEW {name} AS "
-            f"SELECT twin.model_id, held.* EXCLUDE (model_id) FROM twin JOIN {held} AS held ON held.model_id = {pairs}"
-        )
-
-
-def _layer_keys(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
-    """The models of `layered` by a hash of all that what is said of their layers is made of."""
-    query = f"""
-        WITH said AS (
-            {rows_as_text(connection, _LAYERED_OF, "layered")}
-            UNION ALL SELECT model_id, dtype_id FROM layered
-        )
-        SELECT sha256(concat_ws(' ', 'layers', $formulas, model_id, any_value(model.stored_format), any_value(model.model_type),
-            any_value(model_id IN (SELECT kept.model_id FROM keeps_experts AS kept)), string_agg(said, ' ' ORDER BY said))), model_id
-        FROM said JOIN model USING (model_id) GROUP BY model_id
-    """
-    return dict(connection.execute(query, {"formulas": fingerprint()}).fetchall())
-
-
-def _known_layers(
-    tables: Mapping[str, pa.Table], found: Sequence[str], models: Mapping[str, str]
-) -> tuple[Sequence[str], dict[str, pa.Table]]:
-    names = {key: models[key] for key in found}
-    return found, {name: _renamed(tables[name], "key", "model_id", names) for name in _OF_LAYERS}
+        connection.execute(f"CREATE VIEW {table} AS {held.of_twins(table)}")
+    layers.weigh(connection, packs)
 
 
 def work_out(
@@ -173,22 +68,18 @@ def work_out(
         connection.execute("CREATE OR REPLACE TABLE twin AS FROM twin_rows")
         connection.unregister("twin_rows")
     find_keys(connection, packs)
-    for _purpose, table in _PURPOSES:
-        connection.execute(
-            f"CREATE OR REPLACE TABLE twin_{table} AS SELECT {', '.join(_HELD[table])} FROM {table} LIMIT 0"
-        )
-    tables = {table: _Growing(connection, f"twin_{table}") for _purpose, table in _PURPOSES}
+    tables = {table: held.begin(connection, table) for _purpose, table in _PURPOSES}
     if packs:
         _take(connection, packs, tables)
     prepare(connection)
     left = steps(connection)
     for step, found in zip(progress(left, desc="footprints"), side_by_side(connection, _worked_out, left), strict=True):
-        for table, rows in found.items():
-            tables[table].append(rows)
+        for table, growing in tables.items():
+            growing.append(found[held.numbers(table)], found[held.scenarios(table)])
         if packs:
             _keep(connection, packs, step, found)
     for growing in tables.values():
-        growing.put(1)
+        growing.end()
     for name in ("bend", "pair_key", grid.DERIVED):
         connection.execute(f"DROP TABLE {name}")
 
@@ -255,45 +146,15 @@ def find_keys(connection: duckdb.DuckDBPyConnection, packs: Packs | None = None)
     )
 
 
-class _Growing:
-    """A table and rows that wait for it: they are put there in whole groups."""
-
-    def __init__(self, connection: duckdb.DuckDBPyConnection, table: str) -> None:
-        self.connection, self.table = connection, table
-        self.waiting: list[pa.Table] = []
-
-    def append(self, rows: pa.Table) -> None:
-        self.waiting.append(rows)
-        self.put(_ROWS_AT_ONCE)
-
-    def put(self, at_once: int) -> None:
-        """Puts as many of those that wait as are a multiple of so many."""
-        count = sum(rows.num_rows for rows in self.waiting) // at_once * at_once
-        if count:
-            rows = pa.concat_tables(self.waiting, promote_options="default")  # columns stand in any order
-            # a thread takes a batch at a time: each of these is a group
-            batches = rows.slice(0, count).combine_chunks().to_batches(max_chunksize=_GROUP_ROWS)
-            self.connection.register("known", pa.Table.from_batches(batches))
-            self.connection.execute(f"INSERT INTO {self.table} BY NAME FROM known")
-            self.connection.unregister("known")
-            self.waiting = [rows.slice(count)]
-
-
-def _take(connection: duckdb.DuckDBPyConnection, packs: Packs, growing: Mapping[str, _Growing]) -> None:
+def _take(connection: duckdb.DuckDBPyConnection, packs: Packs, growing: Mapping[str, held.Growing]) -> None:
     """What was worked out before; what is left in `pair_key` was not."""
     models = dict(connection.execute("SELECT key, model_id FROM pair_key").fetchall())
     for found, tables in packs.taken(models):
         names = {key: models[key] for key in found}
         for table, whole in growing.items():
-            whole.append(_renamed(tables[table], "key", "model_id", names))
+            rows = held.renamed(tables[held.numbers(table)], "key", "model_id", names)
+            whole.append(rows, tables[held.scenarios(table)])
         connection.execute("DELETE FROM pair_key WHERE list_contains($found, key)", {"found": found})
-
-
-def _renamed(rows: pa.Table, column: str, other: str, names: Mapping[str, str]) -> pa.Table:
-    """The rows that have one of some names in a column, with what it stands for in another one's place. (A join took as long as all else.)"""
-    places = pc.index_in(rows[column].combine_chunks(), pa.array(list(names), pa.string()))
-    meant = pa.array(list(names.values()), pa.string()).take(places)
-    return rows.drop_columns(column).append_column(other, meant).filter(pc.is_valid(places))
 
 
 def _keep(
@@ -302,7 +163,10 @@ def _keep(
     """Keeps what was worked out for some models, by key."""
     query = "SELECT model_id, key FROM pair_key WHERE list_contains($models, model_id)"
     keys = dict(connection.execute(query, {"models": step}).fetchall())
-    packs.put(list(keys.values()), {table: _renamed(rows, "model_id", "key", keys) for table, rows in found.items()})
+    kept = {
+        held.numbers(table): held.renamed(found[held.numbers(table)], "model_id", "key", keys) for table in held.COLUMNS
+    }
+    packs.put(list(keys.values()), found | kept)
 
 
 def steps(connection: duckdb.DuckDBPyConnection) -> list[list[str]]:
@@ -333,12 +197,10 @@ def _worked_out(connection: duckdb.DuckDBPyConnection, models: Sequence[str]) ->
         """
     )
     rows = "FROM answer_serving UNION ALL (FROM answer_training WHERE rowid IN (SELECT row FROM chosen))"
-    return {
-        table: connection.sql(
-            f"SELECT {', '.join(_HELD[table])} FROM ({rows}) WHERE purpose = '{purpose}' ORDER BY {ORDER}"
-        ).to_arrow_table()
-        for purpose, table in _PURPOSES
-    }
+    found: dict[str, pa.Table] = {}
+    for purpose, table in _PURPOSES:
+        found |= held.apart(connection, table, f"FROM ({rows}) WHERE purpose = '{purpose}'")
+    return found
 
 
 def worked_out_of(connection: duckdb.DuckDBPyConnection, models: Sequence[str], side: str) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from pipeline.book.scenario import TYPES
 from pipeline.press import blank, build
-from pipeline.press.lookup import LAYERS, WEIGHED
+from pipeline.press.layers import LAYERS, WEIGHED
 from tests.formulas import old_readers
 from tests.once import blank_folder
 

@@ -23,7 +23,8 @@ from pathlib import Path
 import duckdb
 
 from pipeline.book.schema import PUBLISHED
-from pipeline.press.lookup import LADDER, WEIGHED
+from pipeline.press.held import LADDER
+from pipeline.press.layers import WEIGHED
 
 FOLDER = Path(__file__).with_name("asked")
 LISTS = Path(__file__).with_name("asked_of.csv")

@@ -7,8 +7,9 @@ import shutil
 import duckdb
 import pytest
 
+from pipeline.press import held
 from pipeline.press.checks import all_checks, run_checks
-from pipeline.press.lookup import fill_footprints, of_twins
+from pipeline.press.lookup import fill_footprints
 
 MODELS = ["Qwen/Qwen3-0.6B"]
 
@@ -90,20 +91,21 @@ def test_a_crawl_that_lacks_a_model_of_others_is_published(database, table):
             "footprint: model_id exists",
         ),
         ("INSERT INTO twin_footprint FROM twin_footprint LIMIT 1", "footprint: key is unique"),
-        ("UPDATE twin_footprint SET phase_id = 'sleep' WHERE dtype_id = 'nf4'", "footprint: phase_id exists"),
+        ("UPDATE footprint_scenario SET phase_id = 'sleep'", "footprint: phase_id exists"),
         ("UPDATE twin_footprint SET weights_bytes = -1 WHERE dtype_id = 'nf4'", "footprint: numbers are in range"),
     ],
 )
 def test_what_is_wrong_with_footprints_that_models_share_is_found_in_those_of_the_first(database, damage, named):
     with duckdb.connect(str(database)) as connection:
         connection.execute(
-            f"""
+            """
             CREATE TABLE twin AS SELECT DISTINCT model_id, dtype_id, model_id AS first_id FROM footprint;
-            CREATE TABLE twin_footprint AS SELECT * EXCLUDE (total_bytes) FROM footprint;
-            DROP TABLE footprint;
-            CREATE VIEW footprint AS {of_twins("footprint")};
-            {damage}
+            CREATE TABLE whole AS FROM footprint
             """
         )
+        growing = held.begin(connection, "footprint")
+        growing.append(*held.apart(connection, "footprint", "FROM whole").values())
+        growing.end()
+        connection.execute(f"DROP TABLE footprint; CREATE VIEW footprint AS {held.of_twins('footprint')}; {damage}")
     failures = run_checks(database)
     assert [failure.partition(": ")[0] for failure in failures] == [] if named is None else named in str(failures)

@@ -12,10 +12,11 @@ import pytest
 
 from pipeline.book import packs
 from pipeline.book.packs import Packs
-from pipeline.press import lookup
+from pipeline.press import held, lookup
 
 # small, of several kinds: few formats fit, so that a question is answered soon
 MODELS = ["Qwen/Qwen3-0.6B", "BAAI/bge-m3", "openai-community/gpt2", "google/gemma-3-270m"]
+WORKED_OUT = ("twin", *(of(table) for table in held.COLUMNS for of in (held.numbers, held.scenarios)))
 ROWS = {"footprint": pa.table({"key": ["a", "b", "b"], "total_bytes": [1, 2, 3]})}
 
 
@@ -118,14 +119,11 @@ def shelf(book: duckdb.DuckDBPyConnection):
                 f"FROM {book_name}.{table} AS held JOIN content ON content = held.model_id"
             )
         lookup.work_out(cursor, packs=kept)
-        return {
-            table: cursor.execute(f"FROM {table} ORDER BY ALL").fetchall()
-            for table in ("twin", "twin_footprint", "twin_ladder")
-        }
+        return {table: cursor.execute(f"FROM {table} ORDER BY ALL").fetchall() for table in WORKED_OUT}
 
     book_name = book.execute("SELECT current_database()").fetchall()[0][0] + ".main"
     yield shelve
-    for table in ("twin", "twin_footprint", "twin_ladder"):
+    for table in WORKED_OUT:
         cursor.execute(f"DROP TABLE IF EXISTS {table}")
     cursor.close()
 
@@ -181,10 +179,10 @@ def test_many_edits_are_as_if_all_were_worked_out_anew(shelf, tmp_path, monkeypa
 
 def test_kept_rows_go_to_the_model_that_has_their_content_now():
     rows = pa.table({"key": ["a", "b", "a", "gone"], "n": [1, 2, 3, 4]})
-    assert lookup._renamed(rows, "key", "model_id", {"b": "org/two", "a": "org/one"}).to_pylist() == [
+    assert held.renamed(rows, "key", "model_id", {"b": "org/two", "a": "org/one"}).to_pylist() == [
         {"n": 1, "model_id": "org/one"}, {"n": 2, "model_id": "org/two"}, {"n": 3, "model_id": "org/one"},
     ]  # fmt: skip
-    assert lookup._renamed(rows, "key", "model_id", {}).num_rows == 0
+    assert held.renamed(rows, "key", "model_id", {}).num_rows == 0
 
 
 @pytest.mark.full

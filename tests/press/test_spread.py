@@ -13,7 +13,7 @@ import pytest
 
 from pipeline import ROOT
 from pipeline.book.packs import Packs
-from pipeline.press import blank, lookup, spread
+from pipeline.press import blank, held, lookup, spread
 from pipeline.press.anatomise import anatomise
 from tests.once import blank_folder, bundled_snapshot
 
@@ -31,7 +31,11 @@ def footprints(packs: Packs | None = None) -> list[list[tuple]]:
     with blank.copied(blank_folder()) as connection:
         blank.fill(connection, anatomise(snapshot()))
         lookup.work_out(connection, packs=packs)
-        return [connection.execute(f"FROM twin_{name} ORDER BY ALL").fetchall() for name in ("footprint", "ladder")]
+        return [
+            connection.execute(f"FROM {of(table)} ORDER BY ALL").fetchall()
+            for table in held.COLUMNS
+            for of in (held.numbers, held.scenarios)
+        ]
 
 
 def here(function, shards):
