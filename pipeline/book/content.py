@@ -12,6 +12,7 @@ import duckdb
 
 # All that a footprint takes from a model: a row of one, and a row per dtype of the other.
 SHAPE, WEIGHT = "shape", "weight"
+CONTENT = "model_content"  # the answer, which a build asks for once: those who write its files and its pages read it
 # what of a model no number is made of
 WEEKLY = ("downloads_30d", "likes", "facts_as_of")
 
@@ -25,6 +26,11 @@ def content_of(connection: duckdb.DuckDBPyConnection) -> str:
         SELECT model_id, sha256(concat_ws(' ', coalesce(model.stored_format, ''), {row_text(connection, SHAPE)}, of_formats)) AS content
         FROM shape JOIN model USING (model_id) JOIN weighed USING (model_id)
     """
+
+
+def keep_contents(connection: duckdb.DuckDBPyConnection) -> None:
+    """Makes a table of the answer."""
+    connection.execute(f"CREATE OR REPLACE TABLE {CONTENT} AS {content_of(connection)}")
 
 
 def rows_as_text(

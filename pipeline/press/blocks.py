@@ -15,7 +15,7 @@ import duckdb
 import polars as pl
 import pyarrow as pa
 
-from pipeline.book.content import content_of
+from pipeline.book.content import CONTENT, content_of
 from pipeline.book.packs import Packs, fingerprint
 from pipeline.press.splice import Spliced
 
@@ -70,7 +70,9 @@ def contents_of(connection: duckdb.DuckDBPyConnection, packs: Packs | None) -> C
     own = "SELECT DISTINCT model_id AS first_id, dtype_id FROM twin_footprint"
     known = f"twin SEMI JOIN ({own}) USING (first_id, dtype_id)" if shared else "footprint"
     models = [model for (model,) in connection.execute(f"SELECT DISTINCT model_id FROM {known} ORDER BY 1").fetchall()]
-    content = dict(connection.execute(content_of(connection)).fetchall()) if packs else dict.fromkeys(models, "")
+    if packs is None:
+        return dict.fromkeys(models, "")
+    content = dict(connection.execute(f"FROM {CONTENT}" if shared else content_of(connection)).fetchall())
     return {model: content[model] for model in models}
 
 

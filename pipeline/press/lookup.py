@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 
 from pipeline.base.progress import Progress, quiet
-from pipeline.book.content import SHAPE, WEIGHT, row_text
+from pipeline.book.content import CONTENT, SHAPE, WEIGHT, keep_contents
 from pipeline.book.packs import Packs, fingerprint
 from pipeline.press import held, layers
 from pipeline.press.flat import grid
@@ -45,6 +45,8 @@ def share_footprints(
 ) -> None:
     """The same as views: what models have in common is there once. Takes the place of the two tables, which must be empty. Rows that `packs`
     have are not worked out again."""
+    if packs is None:
+        keep_contents(connection)
     work_out(connection, progress, packs=packs)
     for _purpose, table in _PURPOSES:
         connection.execute(f"DROP TABLE {table}")
@@ -131,16 +133,17 @@ def _facts(connection: duckdb.DuckDBPyConnection, table: str, *keys: str) -> str
 
 def find_keys(connection: duckdb.DuckDBPyConnection, packs: Packs | None = None) -> None:
     """`pair_key`: of each model that is worked out the number of its formats, and a hash of all that its rows are made of."""
-    made_of = f"sha256(concat_ws(' ', $formulas, {row_text(connection, SHAPE)}, of_formats))" if packs else "NULL"
+    if packs:
+        keep_contents(connection)
+    made_of = f"sha256(concat_ws(' ', $formulas, content, of_formats)) AS key FROM own JOIN {CONTENT} USING (model_id)"
     connection.execute(
         f"""
         CREATE OR REPLACE TABLE pair_key AS
-        WITH weighed AS (
-            SELECT model_id, count(*) AS pair_count, string_agg({row_text(connection, WEIGHT)}, ' ' ORDER BY dtype_id) AS of_formats
-            FROM weight SEMI JOIN twin ON twin.first_id = weight.model_id AND twin.model_id = weight.model_id AND twin.dtype_id = weight.dtype_id
-            GROUP BY model_id
+        WITH own AS (
+            SELECT model_id, count(*) AS pair_count, string_agg(dtype_id, ' ' ORDER BY dtype_id) AS of_formats
+            FROM twin WHERE model_id = first_id GROUP BY model_id
         )
-        SELECT model_id, pair_count, {made_of} AS key FROM weighed JOIN shape USING (model_id) ORDER BY model_id
+        SELECT model_id, pair_count, key FROM (SELECT own.*, {made_of if packs else "NULL AS key FROM own"}) ORDER BY model_id
         """,
         {"formulas": fingerprint()} if packs else {},
     )

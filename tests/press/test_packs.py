@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.book import packs
+from pipeline.book.content import CONTENT
 from pipeline.book.packs import Packs
 from pipeline.press import held, lookup
 
@@ -123,7 +124,7 @@ def shelf(book: duckdb.DuckDBPyConnection):
 
     book_name = book.execute("SELECT current_database()").fetchall()[0][0] + ".main"
     yield shelve
-    for table in WORKED_OUT:
+    for table in (*WORKED_OUT, CONTENT):
         cursor.execute(f"DROP TABLE IF EXISTS {table}")
     cursor.close()
 
@@ -150,7 +151,7 @@ def hold_equal(shelve, tmp_path, monkeypatch, snapshots) -> None:
     monkeypatch.setattr(
         lookup, "_worked_out", lambda connection, models: worked_out.extend(models) or work_out(connection, models)
     )
-    monkeypatch.setattr(lookup, "_ROWS_AT_ONCE", 1000)  # few: rows of several packs in one group, and of one in several
+    monkeypatch.setattr(held, "_ROWS_AT_ONCE", 1000)  # few: rows of several packs in one group, and of one in several
     known: set[str] = set()
     anew = {}
     for contents in snapshots:

@@ -18,7 +18,7 @@ import duckdb
 
 from pipeline import ROOT
 from pipeline.base.readonly import reading
-from pipeline.book.content import SHAPE, WEEKLY, WEIGHT, content_of, rows_as_text
+from pipeline.book.content import CONTENT, WEEKLY, rows_as_text
 from pipeline.book.packs import Packs, fingerprint
 from pipeline.book.reads import read_by
 
@@ -30,11 +30,12 @@ Make = Callable[[list[str]], Mapping[str, Any]]
 
 
 def contents(database: Path) -> dict[str, str]:
-    """By model a hash of all that its numbers are made of; empty where the release has no formulas."""
+    """By model a hash of all that its numbers are made of; empty where the release does not say it."""
     if not database.exists():
         return {}
     with reading(database) as connection:
-        return dict(connection.execute(content_of(connection)).fetchall()) if _has_shapes(connection) else {}
+        known = connection.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = $name", {"name": CONTENT})
+        return dict(connection.execute(f"FROM {CONTENT}").fetchall()) if known.fetchall() else {}
 
 
 def rows_in(connection: duckdb.DuckDBPyConnection, tables: Iterable[str], models: Sequence[str]) -> dict[str, str]:
@@ -44,11 +45,6 @@ def rows_in(connection: duckdb.DuckDBPyConnection, tables: Iterable[str], models
         SELECT model_id, sha256(string_agg(said, ' ' ORDER BY said)) FROM ({rows_as_text(connection, tables, "asked", WEEKLY)}) GROUP BY model_id
     """
     return dict(connection.execute(query, {"models": list(models)}).fetchall())
-
-
-def _has_shapes(connection: duckdb.DuckDBPyConnection) -> bool:
-    tables = {name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
-    return {SHAPE, WEIGHT} <= tables
 
 
 @cache
