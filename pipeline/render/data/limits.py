@@ -69,7 +69,7 @@ def of_engines(constants: list[dict]) -> dict[str, dict[str, float]]:
 
 def longest(known: pl.DataFrame, capacities: dict[str, int], constants: list[dict]) -> pl.DataFrame:
     """Longest context by format, sequences and card (a column each): 0 where nothing fits."""
-    limit = "largest_between(points, {capacity}, context_multiple(engine_id, constants))"
+    limit = "largest_between(points, capacity, context_multiple(engine_id, constants))"
     return _limits(known, capacities, constants, "context_tokens", "sequences", limit)
 
 
@@ -77,8 +77,8 @@ def most(known: pl.DataFrame, capacities: dict[str, int], constants: list[dict],
     """Most sequences by format, context and card. In inference the line `goes_on` beyond the last point, up to the engine's own limit;
     micro-batches of training are told up to the last point."""
     between, beyond = (
-        "largest_between(points, {capacity}, 1)",
-        "largest_beyond(points, {capacity}, line_end(engine_id, constants))",
+        "largest_between(points, capacity, 1)",
+        "largest_beyond(points, capacity, line_end(engine_id, constants))",
     )
     return _limits(known, capacities, constants, "sequences", "context_tokens", beyond if goes_on else between)
 
@@ -86,14 +86,12 @@ def most(known: pl.DataFrame, capacities: dict[str, int], constants: list[dict],
 def _limits(
     known: pl.DataFrame, capacities: dict[str, int], constants: list[dict], axis: str, other: str, limit: str
 ) -> pl.DataFrame:
-    cards = ", ".join(
-        f"{limit.format(capacity=capacity)}::BIGINT AS {_name(gpu)}" for gpu, capacity in capacities.items()
-    )
     if known.is_empty():  # planning takes as long as thousands of answers
         names = dict.fromkeys(WHO, pl.String) | {other: pl.Int64} | dict.fromkeys(capacities, pl.Int64)
         return pl.DataFrame(schema=names)
+    # (a column for each card would be planned for each: that took eight times as long, of few models)
     query = f"""
-        SELECT {", ".join((*WHO, other))}, {cards}
+        SELECT {", ".join((*WHO, other))}, list_transform($capacities, lambda capacity: {limit}::BIGINT) AS found
         FROM (
             SELECT {", ".join((*WHO, *ALIKE, other))}, list({{'at': {axis}, 'need': need}} ORDER BY {axis}) AS points
             FROM known GROUP BY ALL
@@ -103,8 +101,6 @@ def _limits(
         rules.define(connection)
         connection.register("known", known.to_arrow())
         held = {c["constant_id"]: c["value"] for c in constants}
-        return connection.sql(query, params={"constants": held}).pl()
-
-
-def _name(text: str) -> str:
-    return '"' + text.replace('"', '""') + '"'
+        asked = {"constants": held, "capacities": list(capacities.values())}
+        found = connection.sql(query, params=asked).pl()
+    return found.with_columns(pl.col("found").list.to_struct(fields=list(capacities))).unnest("found")
