@@ -11,7 +11,7 @@ from .almanac import Almanac
 from .page import Page
 from .problems import FITS, Wrong
 from .question import INFERENCE, Card, Model, Use
-from .sentence_words import quoted
+from .said import quoted
 
 Answer = tuple[dict[str, Any], int]
 ANOTHER = "A repository that it names is one of this almanac, not the one that was asked."

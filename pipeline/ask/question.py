@@ -32,10 +32,15 @@ _PROGRAM = re.compile(r"(.+?)(?:\s*==\s*|\s*@\s*|\s+)[vbVB]?(\d[\w.]*)")
 _BITS = re.compile(r"(?i)[\s-][2-8][\s-]?bits?\s*$")
 # what people mean by so many bits alone in programs that do not run the mix of llama.cpp which they are told in
 _SAME_BITS = {
+    "gguf-q2_k": ("mlx-2bit",),
+    "gguf-q3_k_m": ("mlx-3bit",),
     "gguf-q4_k_m": ("awq-int4", "mlx-4bit", "nf4"),
+    "gguf-q5_k_m": ("mlx-5bit",),
+    "gguf-q6_k": ("mlx-6bit",),
     "gguf-q8_0": ("fp8", "mlx-8bit", "int8"),
 }
 INFERENCE = "inference"
+OF_ENGINE = "^(gguf|mlx|exl3)-"  # what formats are called by for their engine, which people leave out
 
 
 @dataclass(frozen=True)
@@ -358,14 +363,15 @@ def _taken(asked: str, model_id: str, named: dict[str, Any], by: str = "name") -
     return "; ".join(parts) + "." if parts else ""
 
 
-def dtype_of(almanac: Almanac, asked: str) -> str:
-    """`Q4_K_M`, `gguf-q4_k_m`, `5.0bpw` or `bf16` as the almanac spells it. Raises Wrong with the nearest."""
+def dtype_of(almanac: Almanac, asked: str, engine_id: str | None = None) -> str:
+    """`Q4_K_M`, `gguf-q4_k_m`, `5.0bpw` or `bf16` as the almanac spells it; of a name that formats of several engines have that of `engine_id`, where it
+    is one of them (mxfp4). Raises Wrong with the nearest."""
     # (bits per weight are how people speak of ExLlama's formats)
-    said = re.sub(r"(?i)(?:\.00?)?\s?bpw$", "bpw", asked.strip())
+    said = re.sub(r"(?i)(?:\.00?)?\s?bpw$", "bpw", re.sub(r"(?i)^exl3[-_ ]|[-_ ]exl3$", "", asked.strip()))
     rows = almanac.rows(
-        "SELECT dtype_id FROM dtype WHERE list_contains([lower($asked), 'gguf-' || lower($asked), 'exl3-' || lower($asked)], dtype_id) "
-        "ORDER BY len(dtype_id) LIMIT 1",
-        {"asked": said},
+        "SELECT dtype_id FROM dtype WHERE lower($asked) IN (dtype_id, regexp_replace(dtype_id, $maker, '')) "
+        "ORDER BY engine_id IS NOT DISTINCT FROM $engine DESC, len(dtype_id) LIMIT 1",
+        {"asked": said, "maker": OF_ENGINE, "engine": engine_id},
     )
     if not rows:
         near = almanac.value(

@@ -37,6 +37,7 @@ def test_no_reason_that_is_printed_has_words_of_sql():
         ("how DPO is shared among GPUs is known of sharding := ddp, zero1", "how DPO is shared among GPUs is known of --sharding ddp, zero1"),
         ("known: program := trl, program_version := 1.8 to 1.13", "known: --program trl, version 1.8 to 1.13"),
         ("known: program_version := 0.11", "known: version 0.11"),
+        ("not described; pipeline_of(model_id) is what diffusers holds", "not described; what diffusers holds is told where no program is named"),
         ("loss := tiled is counted on one GPU or under sharding := ddp", "loss tiled is counted on one GPU or under --sharding ddp"),
         ("a picture is one sequence here: sequences := n", "a picture is one sequence here: --users N"),
         ("dtype_id := 'mlx-4bit' and its kin say what MLX LM holds", "--format mlx-4bit and its kin say what MLX LM holds"),

@@ -118,14 +118,14 @@ CREATE OR REPLACE MACRO packed_otherwise(asked, counted_model, counted_dtype) AS
 
 CREATE OR REPLACE MACRO repository_of(asked) AS TABLE
 WITH named AS (
-    -- (also with the command before it, and with blanks for hyphens)
+    -- (also with the command before it, and with blanks for hyphens, but of a tag: no word behind it is of its name)
     SELECT regexp_matches(trim(asked::VARCHAR), '(?i)^(ollama (run|pull|show) |(https?://)?(www\.)?ollama\.com/)')
             AS is_ollamas,
-        regexp_replace(regexp_replace(regexp_replace(regexp_replace(trim(asked::VARCHAR),
+        regexp_replace(regexp_replace(regexp_replace(trim(asked::VARCHAR),
             '(?i)^(ollama (run|pull|show)|(vllm|sglang) serve|llama-(server|cli) -(hf|m)|hf download'
                 || '|lms (get|load)) +', ''),
-            '^(https?://)?(hf\.co|huggingface\.co|(www\.)?ollama\.com/library)/', ''), '\+$', '-plus'),
-            '\s+', '-', 'g') AS name
+            '^(https?://)?(hf\.co|huggingface\.co|(www\.)?ollama\.com/library)/', ''), '\+$', '-plus') AS bare,
+        iif(regexp_matches(bare, ':\S*\s'), NULL, regexp_replace(bare, '\s+', '-', 'g')) AS name
 ),
 said AS (
     SELECT is_ollamas, lower(split_part(name, ':', 1)) AS ollama_name, lower(split_part(name, ':', 2)) AS tag,
