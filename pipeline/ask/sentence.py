@@ -85,8 +85,7 @@ def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespa
     if unheard:
         _check_format(almanac, name, unheard)
         _check_card(almanac, words, unheard)
-    # (what is typed of a name: wan 2.2)
-    if len(unheard) == 1 and unheard == words[start + count : start + count + 1] and _NUMBER.fullmatch(unheard[0]):
+    if len(unheard) == 1 and unheard == words[start + count : start + count + 1] and _is_of_name(name, unheard[0]):
         raise Wrong(unknown_name(almanac, " ".join([name, *unheard])))
     if unheard:
         near = almanac.value("SELECT nearest_models($asked)", {"asked": asked.model})
@@ -105,6 +104,12 @@ def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespa
     told, sentence = _with_options(asked, asked.model, name, _as_its_program_does(almanac, found, asked))
     told.model = name
     return told, sentence
+
+
+def _is_of_name(name: str, word: str) -> bool:
+    """Whether a number behind a name may be typed of it (wan 2.9, qwen3 9b): a whole one behind a size is none."""
+    has_size = any(_SIZE.fullmatch(part) for part in re.split(r"[\s-]+", name))
+    return bool(_NUMBER.fullmatch(word)) and not (word.isdigit() and has_size)
 
 
 def _how_many(whole: str, found: Sequence[Said]) -> str:

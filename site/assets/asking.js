@@ -45,8 +45,13 @@ async function meant(models, typed) {
 }
 
 export function numberField(key, name, value, chosen) {
-  const box = a.h("input", { type: "number", name: key, min: "1", step: "1", inputmode: "numeric", value: String(value) });
-  box.addEventListener("input", () => { if (+box.value >= 1 && Number.isInteger(+box.value)) chosen(+box.value); });
+  const isLength = key.startsWith("context"), asked = { name: key, value: String(value) };
+  const box = isLength ? a.lengthInput(asked) : a.h("input", { type: "number", min: "1", step: "1", inputmode: "numeric", ...asked });
+  box.addEventListener("input", () => {
+    const number = isLength ? a.length(box.value) : box.value, is = +number >= 1 && Number.isInteger(+number);
+    box.setAttribute("aria-invalid", String(!is));
+    if (is) chosen(+number);
+  });
   return a.h("label", {}, a.h("span", {}, name), box);
 }
 
