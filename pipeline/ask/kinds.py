@@ -76,7 +76,7 @@ def what(almanac: Almanac, said: Said) -> Answer:
     again = f"{first['model']} {_again(almanac, asked, answer, first)}" if first else ""
     words.what(answer, said.page, again.rstrip())
     has_any = answer["models"] or answer.get("beside", {}).get("models")
-    return answer, answers.STATUS["fits" if has_any else "no"]
+    return answer, answers.STATUS["fits" if has_any else None if answer["reason"] else "no"]
 
 
 def _again(almanac: Almanac, asked: argparse.Namespace, answer: dict[str, Any], first: dict[str, Any]) -> str:

@@ -369,10 +369,16 @@ def dtype_of(almanac: Almanac, asked: str, engine_id: str | None = None) -> str:
     # (bits per weight are how people speak of ExLlama's formats)
     said = re.sub(r"(?i)(?:\.00?)?\s?bpw$", "bpw", re.sub(r"(?i)^exl3[-_ ]|[-_ ]exl3$", "", asked.strip()))
     rows = almanac.rows(
-        "SELECT dtype_id FROM dtype WHERE lower($asked) IN (dtype_id, regexp_replace(dtype_id, $maker, '')) "
+        # (MLX has names that say bits alone, which are its own)
+        "SELECT dtype_id FROM dtype WHERE lower($asked) = dtype_id OR lower($asked) = regexp_replace(dtype_id, $maker, '') "
+        "AND (dtype_id NOT LIKE 'mlx-%' OR engine_id IS NOT DISTINCT FROM $engine) "
         "ORDER BY engine_id IS NOT DISTINCT FROM $engine DESC, len(dtype_id) LIMIT 1",
         {"asked": said, "maker": OF_ENGINE, "engine": engine_id},
     )
+    if not rows and re.fullmatch(r"(?i)q[2-8]|awq|gptq", said):  # (as the name of a repository says it)
+        rows = almanac.rows(
+            "SELECT dtype_id FROM repository_of($name) WHERE dtype_id IS NOT NULL", {"name": f"it-{said}"}
+        )
     if not rows:
         near = almanac.value(
             "SELECT nearest_ids('dtype', $asked)",

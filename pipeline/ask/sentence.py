@@ -78,6 +78,7 @@ def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespa
         name = f"{name} {bits}"
     found = [said for said in found if said.option != _BITS]
     name, unheard = _untuned(almanac, *_with_size(almanac, name, unheard))
+    asked, found = _of_its_option(asked, found)
     found, unheard = _of_its_size(almanac, found, unheard)
     found, unheard = _in_full(almanac, found, unheard)
     if unheard and not pasted and _models(almanac, [asked.model]):
@@ -164,6 +165,8 @@ def of_card(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Names
         raise Wrong(
             f"{in_words(unheard[0])} {_SAYS}. What fits a card is asked by the card: vram-almanac what 3060 12gb"
         )
+    asked, found = _of_its_option(asked, found)
+    found, _ = _of_its_size(almanac, found, [])
     found = [Said("wish", "full", "--for full") if said.value == "full-finetune" else said for said in found]
     found = [
         Said("wish", said.value, f"--for {said.value}") if said.option == "phase" and said.value in wished else said
@@ -241,6 +244,15 @@ def _in_full(almanac: Almanac, found: list[Said], unheard: list[str]) -> tuple[l
     if len(rest) == len(unheard) or is_said or not (is_trained or any(phases_of(almanac, *one) for one in programs)):
         return found, unheard
     return [*found, Said("phase", "full-finetune", "--phase full-finetune")], rest
+
+
+def _of_its_option(asked: argparse.Namespace, found: list[Said]) -> tuple[argparse.Namespace, list[Said]]:
+    """What was asked and said, with a card that an option names among what words say, where these say its memory alone (--gpu 3060 12gb)."""
+    cards = [said for said in found if said.option == "gpu"]
+    if not (isinstance(asked.gpu, str) and len(cards) == 1 and _AMOUNT.fullmatch(cards[0].value)):
+        return asked, found
+    told = argparse.Namespace(**{**vars(asked), "gpu": None})
+    return told, [Said("gpu", asked.gpu, f"--gpu {quoted(asked.gpu)}"), *found]
 
 
 def _closest(found: Sequence[Said], asked: argparse.Namespace) -> list[Said]:

@@ -17,8 +17,8 @@ from .values import MOST_LAYERS, OBJECTIVES, PHASES, phase_of
 LONGEST = 6  # words that say one thing together: "two rtx pro 6000 blackwell 96gb"
 # Words that hold a sentence together and say nothing by themselves. (A driver is what a card of its maker is counted with.)
 _BETWEEN = re.compile(
-    r"(?i)an?|and|at|be|best|biggest|can|cards?|computer|context|cuda|desktop|do|docker|does|each|embeddings?|enough|fits?|for|from|get|gpus?|have|having|host|how|i|if|in|into|"
-    r"is|it|just|largest|llms?|local|locally|longest|many|max|maximum|me|memory|metal|models?|much|my|need(?:s|ed)?|of|on|one|only|our|pc|per|please|possible|quants?|quanti[sz]ation|rent|rented|"
+    r"(?i)an?|and|at|be|best|biggest|can|cards?|computer|context|cuda|desktop|do|docker|does|each|egpu|embeddings?|enough|fits?|for|from|get|gpus?|have|having|host|how|i|if|in|into|"
+    r"is|it|just|largest|llms?|local|locally|longest|many|max|maximum|me|memory|metal|models?|much|my|need(?:s|ed)?|nvlink|of|on|one|only|our|pc|per|please|possible|quants?|quanti[sz]ation|rent|rented|"
     r"require[ds]?|rocm|runs?|running|serve|serving|should|single|some|take|takes|that|the|there|this|to|tokens|train|training|tts|up|us|use|uses|using|via|vram|want|we|"
     r"what|what'?s|will|with|work|works|would|you|your|"
     # (German, French, Spanish, Italian, Portuguese)

@@ -1,5 +1,6 @@
 """Reasons are texts of the formulas: what the terminal prints of them is in its own words."""
 
+import csv
 import io
 import re
 
@@ -20,6 +21,14 @@ def _reasons():
         for text in (found.replace("''", "'") for found in _TEXT.findall(code)):
             if " := " in text and "\n" not in text:
                 yield "sequences" * text.startswith(" := ") + text + "8" * text.endswith(":= ")
+
+
+def test_no_reason_that_is_printed_points_to_a_macro():
+    """Nor does one of a program."""
+    with (ROOT / "tables" / "facts" / "program.csv").open(encoding="utf-8", newline="") as file:
+        reasons = {*_reasons(), *(row["unknown_reason"] for row in csv.DictReader(file))}
+    assert any("pipeline_of(" in text for text in reasons)
+    assert not [text for text in map(plain, reasons) if re.search(r"[a-z]_of\(|_stages\(", text)]
 
 
 def test_no_reason_that_is_printed_has_words_of_sql():

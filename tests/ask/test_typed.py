@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.few import EXPERTS, TEXT
+from tests.few import EXPERTS, SMALL, TEXT
 
 
 @pytest.mark.some(3)
@@ -82,6 +82,14 @@ def test_a_model_that_nobody_can_download_is_none_that_was_made_with_it(ask, sen
     assert status == 2 and "is not in this almanac" in problem
 
 
+def test_a_size_that_is_said_is_one_of_the_models_name(macro):
+    """gemma 31b was gemma-3-1b, of the same letters and digits."""
+    rows = macro(
+        "SELECT known.name, r.model_id FROM (SELECT unnest(['qwen 38b', 'qwen3 8b', 'qwen3-0.6b']) AS name) AS known, LATERAL (FROM repository_of(name)) AS r"
+    )
+    assert {row["name"]: row["model_id"] for row in rows} == {"qwen 38b": None, "qwen3 8b": TEXT, "qwen3-0.6b": SMALL}
+
+
 def test_words_tell_a_model_that_begins_so_or_lacks_few_of_them(macro):
     """gpt-4o was a model of 7B that mends grammar, with seven words more in its name; claude opus one of Qwen's."""
     cases = {
@@ -140,3 +148,25 @@ def test_without_a_card_it_is_said_how_much_it_needs(ask, monkeypatch):
     monkeypatch.setattr("shutil.which", lambda name: None)
     status, _, problem = ask("fits", "how much vram for qwen3 8b")
     assert status == 2 and "is the same question with --free 2TiB" in " ".join(problem.split())
+
+
+def test_a_card_that_no_engine_is_known_to_run_on_is_not_known(ask, ask_json, macro):
+    """A TPU was told to share a model with the CPU in llama.cpp, which does not run there, and that none of all models fits a Gaudi."""
+    (row,) = macro(f"FROM layers_that_fit('tpu-v5e', '{TEXT}')")
+    assert row["gpu_layers"] is None and row["unknown_reason"] == "llama.cpp has no backend for TPUs"
+    told = ask_json("fits", "qwen3 32b tpu v5e 64gb ram")
+    assert told["verdict"] is None and [each["help"] for each in told["helps"] if each["help"] == "layers"] == []
+    status, out, _ = ask("what", "gaudi 3")
+    assert status == 3 and out.startswith("Not known: llama.cpp has no backend for Gaudi")
+
+
+def test_a_format_behind_its_option_is_what_a_name_says(ask_json):
+    for said, dtype in (("q4", "gguf-q4_k_m"), ("awq", "awq-int4"), ("Q8", "gguf-q8_0")):
+        told = ask_json("fits", TEXT, "--format", said, "--gpu", "rtx-4090")
+        assert [row["dtype_id"] for row in told["formats"]] == [dtype]
+
+
+def test_the_memory_of_a_card_may_stand_behind_its_option(ask_json):
+    """Nobody quotes --gpu 3060 12gb: the second word was another card."""
+    for command in (("fits", TEXT), ("what",)):
+        assert ask_json(*command, "--gpu", "3060", "12gb")["card"]["gpu_id"] == "rtx-3060-12gb"
