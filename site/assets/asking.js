@@ -18,7 +18,7 @@ export function modelField(models, value, chosen) {
     if (input.value.trim() === typed) list.replaceChildren(...near.slice(0, NEAR).map((id) => a.h("option", { value: id })));
   });
   input.addEventListener("change", async () => {
-    const typed = input.value.trim(), [id = typed] = await meant(models, typed);
+    const typed = input.value.trim(), id = (await meant(models, typed)).find((each) => tells(typed, each)) ?? typed;
     if (input.value.trim() !== typed) return; // something else was typed meanwhile
     input.value = id;
     choose(id, true);
@@ -42,6 +42,13 @@ async function meant(models, typed) {
   const place = (models.places ??= new Map(models.id.map((id, i) => [id, i]))), lower = typed.toLowerCase();
   const ranked = finder.search(typed).map(({ title }) => title).filter((id) => place.has(id) && has(place.get(id)));
   return [...new Set([...models.id.filter((id) => id.toLowerCase() === lower), ...ranked])];
+}
+
+// Whether a name that was typed tells a model that has its words, as is_told of the SQL has it: one that begins so, a size that is said, or few words beside them.
+const parts = (name) => name.split("/").pop().toLowerCase().split(/[^a-z0-9.]+/).filter(Boolean), LEFT_OUT = /^(instruct|it|chat|hf|bf16|fp16|diffusers|a[0-9.]+b)$/;
+export function tells(typed, id) {
+  const said = parts(typed), name = parts(id).filter((word) => !LEFT_OUT.test(word) || said.includes(word)), flat = (words) => words.join("").replaceAll(".", "");
+  return typed.toLowerCase() === id.toLowerCase() || flat(parts(id)).startsWith(flat(said)) || /(^|[^a-z0-9.])[0-9.]+[bm]\b/i.test(typed) || name.length - said.length <= said.length + 1;
 }
 
 export function numberField(key, name, value, chosen) {
