@@ -32,7 +32,7 @@ def test_the_calculator_answers_and_its_address_holds_the_scenario(open_page, si
 def test_a_name_that_was_typed_is_no_model_with_its_words_somewhere(open_page):
     """Enter behind gpt-4o took a model that mends grammar, with seven words more in its name."""
     page = open_page("calculator/?model=acme/Alpha-7B-Instruct")
-    tells = "([typed, id]) => import(document.querySelector('link[href*="/asking.js"]').href).then((m) => m.tells(typed, id))"
+    tells = "([typed, id]) => import(document.querySelector('link[href*=asking]').href).then((m) => m.tells(typed, id))"
     for typed, model, is_meant in (
         ("gpt-4o", "lab/Llammas-base-p1-GPT-4o-human-error-mix-paragraph-GEC", False),
         ("claude opus", "lab/Qwen3.6-35B-A3B-Claude-4.7-Opus-abliterated-uncensored", False),
