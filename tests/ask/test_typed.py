@@ -168,5 +168,5 @@ def test_a_format_behind_its_option_is_what_a_name_says(ask_json):
 
 def test_the_memory_of_a_card_may_stand_behind_its_option(ask_json):
     """Nobody quotes --gpu 3060 12gb: the second word was another card."""
-    for command in (("fits", TEXT), ("what",)):
-        assert ask_json(*command, "--gpu", "3060", "12gb")["card"]["gpu_id"] == "rtx-3060-12gb"
+    for words in (("fits", f"{TEXT} 12gb", "--gpu", "3060"), ("what", "--gpu", "3060", "12gb")):
+        assert ask_json(*words)["card"]["gpu_id"] == "rtx-3060-12gb"
