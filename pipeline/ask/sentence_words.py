@@ -65,6 +65,7 @@ _HOST = re.compile(
 )
 _RAM_SAID = re.compile(rf"(?i)\bram\b|\d ?(?:gi?b?|gigs?)?(?: of)? {_RAM}\b")
 _SIZES = re.compile(r"(?i)\b\d+ ?gi?b\b")
+_PIXELS = re.compile(r"(?i)\b\d{3,5} ?[x×] ?\d{3,5}\b")
 # how many cards, without a sign: where several are meant, or a word before them says that no model's name is (llama 3 on 2 4090)
 _APART = re.compile(
     r"(?i)(?:on|with|have|using|auf|mit|sur|avec|con) ([1-9]\d?) ((?!\d+ ?gi?b\b).*\d{2}.*)|([2-9]|1\d) (.*\d0s|.*\d{2}00s.*|.*\d0 ?(?:ti|xtx?|super)s)"
@@ -82,8 +83,9 @@ _FLASH = re.compile(r"(?i)(?:with )?(?:flash[ -]?att(?:entio)?n|-fa|--flash-attn
 _OFFLOAD = re.compile(
     r"(?i)(?:with )?(?:partial )?(?:cpu|ram|partial)[ -]?off-?load(?:ing)?(?: to (?:the )?(?:cpu|ram))?"
 )
-# what is asked for that no option is: where it is told
+# what no option is: where it is told, or that it changes nothing
 _ELSEWHERE = (
+    (re.compile(r"(?i)(?:lora[-_ ]?)?alpha[ =:]{1,2}\d+(?:\.\d+)?"), "The alpha of a LoRA takes no memory"),
     (
         re.compile(
             r"(?i)how fast|(?:tokens?|toks?|t|it)(?: per |/| / )(?:s|sec|second)|tps|(?:inference |generation )?speed"
@@ -273,8 +275,8 @@ def _card(almanac: Almanac, text: str) -> Said | None:
         name = f"{apart[1] or apart[3]}x {apart[2] or apart[4]}"
     if _RAM_SAID.search(name) or len(_SIZES.findall(name)) > 1 + name.count("+"):
         return None  # (the memory of the computer, which no name of a card has)
-    if not all(re.search(r"(?i)[0-9a-z+×*]", word) for word in name.split()):
-        return None  # (a word in other letters, which the name of a card would pass over)
+    if not all(re.search(r"(?i)[0-9a-z+×*]", word) for word in name.split()) or _PIXELS.search(name):
+        return None  # (a word in other letters, which the name of a card would pass over; the size of a picture)
     for each in card_names.unlike(name):
         card_names.called(almanac, card_names.counted(each)[0])
     return Said("gpu", name, f"--gpu {quoted(name)}") if name else None

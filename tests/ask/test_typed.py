@@ -82,6 +82,19 @@ def test_a_model_that_nobody_can_download_is_none_that_was_made_with_it(ask, sen
     assert status == 2 and "is not in this almanac" in problem
 
 
+def test_the_size_of_a_picture_is_no_number_of_cards(ask_json):
+    """Behind a card 512x512 were 512 cards, and the picture was of 1024 pixels."""
+    told = ask_json("fits", "sdxl 24gb 512x512")
+    assert (told["card"]["count"], told["use"]["image_width"], told["use"]["image_height"]) == (1, 512, 512)
+    told = ask_json("fits", "qwen3 8b 4090x2")
+    assert (told["card"]["gpu_id"], told["card"]["count"]) == ("rtx-4090", 2)
+
+
+def test_a_number_behind_the_memory_of_a_card_is_not_passed_over(ask):
+    status, _, problem = ask("fits", "qwen3 8b 3060 12gb 512")
+    assert status == 2 and "512 beside it is no card" in " ".join(problem.split())
+
+
 def test_a_size_that_is_said_is_one_of_the_models_name(macro):
     """gemma 31b was gemma-3-1b, of the same letters and digits."""
     rows = macro(
@@ -121,6 +134,7 @@ def test_who_names_a_card_alone_is_told_what_lists_models(ask, sentence, said):
         ("how many 3090s for qwen3 8b", "vram-almanac plan qwen3 8b --gpu 3090s."),
         ("how many users can i serve with qwen3 8b on a 4090", "the calculator of the site says"),
         ("tokens per second qwen3 8b 4090", "How fast it is, is not told here"),
+        ("qwen3 8b lora rank 16 alpha 32 4090", "The alpha of a LoRA takes no memory"),
     ],
 )
 def test_what_is_asked_elsewhere_is_said_beside_the_answer(ask_json, sentence, said):
