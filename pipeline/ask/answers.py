@@ -350,6 +350,11 @@ def what(almanac: Almanac, card: Card, wish: Wish, use: Use, limit: int, this_mo
     for row in sorted(rows, key=lambda r: rank.get(r["dtype_id"], 0)):
         if row["verdict"] in ("fits", "multi-gpu"):
             found.setdefault(row["model_id"], row)
+    # (nothing is said of a card that no engine is known to run on: that no model fits it would be)
+    reason = None
+    if not found and rows and all(row["verdict"] is None for row in rows):
+        (asked,) = answered(almanac, scenarios[:1], card, base, with_limits=False)
+        reason = asked["unknown_reason"]
     newest = this_month or max((row["made"] or "" for row in leads), default="")
     place = lambda name: (_years(by_id[name]["made"], newest), -(by_id[name]["downloads"] or 0), name)  # noqa: E731
     shown = sorted(found, key=place)[:limit]
@@ -371,7 +376,7 @@ def what(almanac: Almanac, card: Card, wish: Wish, use: Use, limit: int, this_mo
         "versions": by_id[name]["members"] - 1,
     }
     beside = {}
-    if use.ram_bytes is not None:
+    if use.ram_bytes is not None and reason is None:
         left = [row for row in rows if row["model_id"] not in found]
         ways = host.all_beside(
             almanac, card, replace(base, context_tokens=context), sorted(left, key=lambda r: rank.get(r["dtype_id"], 0))
@@ -391,6 +396,7 @@ def what(almanac: Almanac, card: Card, wish: Wish, use: Use, limit: int, this_mo
         "phase_id": phase,
         "of": len(leads),
         "fitting": len(found),
+        "reason": reason,
         "models": [described(name) | told_of(reach[name]) for name in shown],
         **beside,
     }

@@ -23,6 +23,8 @@ _PLUS = re.compile(r"(?i)(?<!max)(?<!max )\+")
 _LARGER = ("pro", "max", "ultra")
 _SIZED = re.compile(r"(?i)(.+?)[\s-]+([1-9]\d{0,2})(?:\s*gi?b?)?")
 
+_HAS_SIZE = re.compile(r"(?i)\d ?gi?b\b(?=.*\d)")  # and a number behind it, which is no memory then
+
 
 def unlike(text: str) -> list[str]:
     """The names of `RTX 3090 + RTX 3060`; one where nothing is added."""
@@ -54,7 +56,7 @@ _OF_SEVERAL = """
 
 def called(almanac: Almanac, name: str) -> list[dict[str, Any]]:
     """The cards that go by a name, as `gpus_called` knows them. Raises Wrong with the nearest ids."""
-    sized = _SIZED.fullmatch(name)
+    sized = None if _HAS_SIZE.search(name) else _SIZED.fullmatch(name)
     # ("A100 80" is one of 80 GB; a chip that no desktop card has is a laptop's)
     tried = [name, f"{sized[1]} {sized[2]}GB" if sized else "", f"{name} laptop"]
     for each in filter(None, tried):

@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, Any
 from pipeline.base import failures
 
 from .arguments import parser
-from .problems import FITS, MISTAKE, NO_DATA, UNKNOWN, Problem, Wrong
+from .problems import FITS, MISTAKE, NO_DATA, UNKNOWN, NoCard, Problem, Wrong
 
 if TYPE_CHECKING:
     from .almanac import Almanac
+
+
+_ANY = "2TiB"  # more than any model takes
 
 
 def main(arguments: Sequence[str] | None = None, prog: str = "vram-almanac") -> int:
@@ -90,6 +93,7 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
         if is_config
         else opened(asked.data, is_fresh=asked.fresh)
     )
+    given = asked
     with opening as almanac:
         heard = ""
         if asked.command == "what":
@@ -113,7 +117,10 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
             if asked.command == "plan" or getattr(asked, "draft", None) or is_unlike:
                 question.check_file(model, use)
         said = Said(asked, model, use, page, is_config, adapter, is_unlike)
-        answer, status = asked_for(asked, is_unlike=is_unlike)(almanac, said)
+        try:
+            answer, status = asked_for(asked, is_unlike=is_unlike)(almanac, said)
+        except NoCard as reason:  # (how much does it need: of whatever card)
+            raise NoCard(f"{reason}{_of_any(given, use)}") from None
         if model is not None and not is_config and model.note and "taken" not in answer:
             trained = (
                 f"What is trained is {model.shown}, not its packed files." if use.is_training and model.dtype_id else ""
@@ -127,6 +134,13 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
         if getattr(asked, "keep", None):
             page.say(f"Kept in {asked.keep}: FROM footprint_of('{own.MODEL_ID}')")
     return answer, status, page
+
+
+def _of_any(asked: argparse.Namespace, use: Any) -> str:
+    """How it is asked what a model needs, on whatever card."""
+    if asked.command != "fits" or asked.draft or asked.objective or use.is_divided:
+        return ""
+    return f". What each of its formats needs, whatever the card, is the same question with --free {_ANY}"
 
 
 def _end(answer: dict[str, Any], status: int, almanac: Almanac, page: Any) -> None:

@@ -11,7 +11,7 @@ from .almanac import Almanac
 from .page import Page
 from .problems import FITS, Wrong
 from .question import INFERENCE, Card, Model, Use
-from .sentence_words import quoted
+from .said import quoted
 
 Answer = tuple[dict[str, Any], int]
 ANOTHER = "A repository that it names is one of this almanac, not the one that was asked."
@@ -76,7 +76,7 @@ def what(almanac: Almanac, said: Said) -> Answer:
     again = f"{first['model']} {_again(almanac, asked, answer, first)}" if first else ""
     words.what(answer, said.page, again.rstrip())
     has_any = answer["models"] or answer.get("beside", {}).get("models")
-    return answer, answers.STATUS["fits" if has_any else "no"]
+    return answer, answers.STATUS["fits" if has_any else None if answer["reason"] else "no"]
 
 
 def _again(almanac: Almanac, asked: argparse.Namespace, answer: dict[str, Any], first: dict[str, Any]) -> str:

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 
-from .problems import Wrong
+from .problems import NoCard
 
 PATIENCE_SECONDS = 10
 MIB = 1024**2
@@ -48,7 +48,7 @@ def cards() -> list[Found]:
         except _Failed as reason:
             said.append(f"{name}: {reason}")
     why = "; ".join(said) or "neither nvidia-smi nor rocm-smi is here"
-    raise Wrong(
+    raise NoCard(
         f"No card of this machine was found ({why}). Name one: --gpu rtx-4090, or an amount of memory: --free 10GiB"
     )
 

@@ -30,7 +30,7 @@ held AS (
     GROUP BY named.model_id HAVING count(DISTINCT said.word) = (SELECT count(*) FROM said)
 )
 SELECT *, exact_count = (SELECT count(*) FROM said) AS is_exact FROM held
-WHERE exact_count = (SELECT max(exact_count) FROM held)
+WHERE exact_count = (SELECT max(exact_count) FROM held) AND {told}
 ORDER BY begins DESC, is_known DESC, downloads DESC, model_id
 """
 
@@ -43,7 +43,10 @@ def meant_by(almanac: Almanac, asked: str) -> tuple[str, str] | None:
     place = almanac.value("SELECT min(schema_name) FROM duckdb_tables() WHERE table_name = 'name_word'")
     if place is None:
         return None  # (a file from before there was such a table)
-    rows = almanac.rows(_HELD.format(place=place), {"asked": asked})
+    # (a file from before there was such a rule takes any)
+    has_rule = almanac.value("SELECT count(*) FROM duckdb_functions() WHERE function_name = 'is_told'")
+    told = f"{place}.is_told(begins, $asked, unsaid_count, exact_count)" if has_rule else "true"
+    rows = almanac.rows(_HELD.format(place=place, told=told), {"asked": asked})
     return _of_words(asked, rows) if rows and rows[0]["is_exact"] else _misspelt(asked, rows)
 
 

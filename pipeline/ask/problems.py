@@ -21,6 +21,10 @@ class Wrong(Problem):
     """The question cannot be asked so."""
 
 
+class NoCard(Wrong):
+    """No card was named, and this machine has none."""
+
+
 class Unknown(Problem):
     """Nobody knows: the almanac has no figure, and says why."""
 

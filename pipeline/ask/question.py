@@ -32,10 +32,15 @@ _PROGRAM = re.compile(r"(.+?)(?:\s*==\s*|\s*@\s*|\s+)[vbVB]?(\d[\w.]*)")
 _BITS = re.compile(r"(?i)[\s-][2-8][\s-]?bits?\s*$")
 # what people mean by so many bits alone in programs that do not run the mix of llama.cpp which they are told in
 _SAME_BITS = {
+    "gguf-q2_k": ("mlx-2bit",),
+    "gguf-q3_k_m": ("mlx-3bit",),
     "gguf-q4_k_m": ("awq-int4", "mlx-4bit", "nf4"),
+    "gguf-q5_k_m": ("mlx-5bit",),
+    "gguf-q6_k": ("mlx-6bit",),
     "gguf-q8_0": ("fp8", "mlx-8bit", "int8"),
 }
 INFERENCE = "inference"
+OF_ENGINE = "^(gguf|mlx|exl3)-"  # what formats are called by for their engine, which people leave out
 
 
 @dataclass(frozen=True)
@@ -358,15 +363,22 @@ def _taken(asked: str, model_id: str, named: dict[str, Any], by: str = "name") -
     return "; ".join(parts) + "." if parts else ""
 
 
-def dtype_of(almanac: Almanac, asked: str) -> str:
-    """`Q4_K_M`, `gguf-q4_k_m`, `5.0bpw` or `bf16` as the almanac spells it. Raises Wrong with the nearest."""
+def dtype_of(almanac: Almanac, asked: str, engine_id: str | None = None) -> str:
+    """`Q4_K_M`, `gguf-q4_k_m`, `5.0bpw` or `bf16` as the almanac spells it; of a name that formats of several engines have that of `engine_id`, where it
+    is one of them (mxfp4). Raises Wrong with the nearest."""
     # (bits per weight are how people speak of ExLlama's formats)
-    said = re.sub(r"(?i)(?:\.00?)?\s?bpw$", "bpw", asked.strip())
+    said = re.sub(r"(?i)(?:\.00?)?\s?bpw$", "bpw", re.sub(r"(?i)^exl3[-_ ]|[-_ ]exl3$", "", asked.strip()))
     rows = almanac.rows(
-        "SELECT dtype_id FROM dtype WHERE list_contains([lower($asked), 'gguf-' || lower($asked), 'exl3-' || lower($asked)], dtype_id) "
-        "ORDER BY len(dtype_id) LIMIT 1",
-        {"asked": said},
+        # (MLX has names that say bits alone, which are its own)
+        "SELECT dtype_id FROM dtype WHERE lower($asked) = dtype_id OR lower($asked) = regexp_replace(dtype_id, $maker, '') "
+        "AND (dtype_id NOT LIKE 'mlx-%' OR engine_id IS NOT DISTINCT FROM $engine) "
+        "ORDER BY engine_id IS NOT DISTINCT FROM $engine DESC, len(dtype_id) LIMIT 1",
+        {"asked": said, "maker": OF_ENGINE, "engine": engine_id},
     )
+    if not rows and re.fullmatch(r"(?i)q[2-8]|awq|gptq", said):  # (as the name of a repository says it)
+        rows = almanac.rows(
+            "SELECT dtype_id FROM repository_of($name) WHERE dtype_id IS NOT NULL", {"name": f"it-{said}"}
+        )
     if not rows:
         near = almanac.value(
             "SELECT nearest_ids('dtype', $asked)",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from pipeline.book import commands as pasted
 from pipeline.book.passes import TOLD
 
 from .almanac import Almanac, Row
-from .question import INFERENCE, UNPACKED, Card, Model, Use, is_unread
+from .question import INFERENCE, OF_ENGINE, UNPACKED, Card, Model, Use, is_unread
 from .works import held_of
 
 # Formats in which more cards, an 8-bit cache and smaller models are tried: the usual one of each engine.
@@ -132,7 +133,9 @@ def formats_of(almanac: Almanac, model: Model, card: Card, use: Use, *, every: b
         known = {(dtype, use.engine_id): None for dtype, engine in known if engine in names} or served
         own = dict.fromkeys(own, use.engine_id)
     if use.dtype_id is not None:
-        asked = [one for one in known if one[0] == use.dtype_id and (every or _is_here(one, card))]
+        # (mxfp4 is llama.cpp's and vLLM's)
+        called = [one for one in known if use.dtype_id in (one[0], re.sub(OF_ENGINE, "", one[0]))]
+        asked = [one for one in called if every or _is_here(one, card)]
         return asked or [(use.dtype_id, own.get(use.dtype_id))]
     if use.is_in_own_format and use.dtype_id is None:
         return [(None, None)]

@@ -17,7 +17,8 @@ from .near import is_tuned, meant_by
 from .near import unknown as unknown_name
 from .problems import Wrong
 from .question import named_program, phases_of
-from .sentence_words import BITS, LENDER, Said, all_said, is_between, is_counted, quoted, spaced
+from .said import Said, quoted
+from .sentence_words import BITS, LENDER, all_said, is_between, is_counted, spaced
 
 _PASTED = re.compile(r"(?i)(ollama run \S+)(?: (.+))?")  # a tag follows, and nothing else is of the name
 _COMMAND = re.compile(
@@ -37,6 +38,7 @@ _WISHES = {
     "coder": "code",
 }
 _SAME_SIZE = 0.06  # of the parameters, up to which a model is called by that size
+_OF_CARD = ("gpu", "free", "context", "users", "format", "kv", "ram")  # what is asked of all models too
 _BITS = "bits"  # no option: what is said of a name
 _LONGEST_NAME, _LONGEST = 10, 60  # words of a name, and of a question
 _AMOUNT = re.compile(r"(?i)(\d{1,4}) ?gi?b")
@@ -59,7 +61,7 @@ def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespa
     words = (spaced(asked.model).split() or asked.model.split()) if asked.model else []
     if pasted := _PASTED.fullmatch(" ".join(words)):
         words, start, count = [pasted[1], *(pasted[2] or "").split()], 0, 1
-    elif not 2 <= len(words) <= _LONGEST:
+    elif not 1 <= len(words) <= _LONGEST or (len(words) == 1 and _models(almanac, words)):
         return asked, ""
     else:
         start, count = _named(almanac, words)
@@ -76,13 +78,15 @@ def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespa
         name = f"{name} {bits}"
     found = [said for said in found if said.option != _BITS]
     name, unheard = _untuned(almanac, *_with_size(almanac, name, unheard))
+    asked, found = _of_its_option(asked, found)
     found, unheard = _of_its_size(almanac, found, unheard)
+    found, unheard = _in_full(almanac, found, unheard)
     if unheard and not pasted and _models(almanac, [asked.model]):
         return asked, ""  # (a word of its name that changes nothing: instruct)
     if unheard:
         _check_format(almanac, name, unheard)
         _check_card(almanac, words, unheard)
-    if unheard and _NUMBER.fullmatch(unheard[0]):  # (what is typed of a name: wan 2.2)
+    if len(unheard) == 1 and unheard == words[start + count : start + count + 1] and _is_of_name(name, unheard[0]):
         raise Wrong(unknown_name(almanac, " ".join([name, *unheard])))
     if unheard:
         near = almanac.value("SELECT nearest_models($asked)", {"asked": asked.model})
@@ -91,9 +95,29 @@ def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespa
         raise Wrong(
             f"{in_words(asked.model)} is not in this almanac. Of it {visible(name)} is a model, and {in_words(unheard[0])} beside it {_SAYS}. {more}"
         )
+    if cards := _how_many(asked.model, found):
+        found = [
+            *found,
+            Said(
+                "", None, note=f"How many of them it takes, and how they share: vram-almanac plan {name} --gpu {cards}"
+            ),
+        ]
     told, sentence = _with_options(asked, asked.model, name, _as_its_program_does(almanac, found, asked))
     told.model = name
     return told, sentence
+
+
+def _is_of_name(name: str, word: str) -> bool:
+    """Whether a number behind a name may be typed of it (wan 2.9, qwen3 9b): a whole one behind a size is none."""
+    has_size = any(_SIZE.fullmatch(part) for part in re.split(r"[\s-]+", name))
+    return bool(_NUMBER.fullmatch(word)) and not (word.isdigit() and has_size)
+
+
+def _how_many(whole: str, found: Sequence[Said]) -> str:
+    """The card of which it is asked how many of them are needed; empty where that is not asked."""
+    cards = [said.value for said in found if said.option == "gpu"]
+    of_cards = re.search(r"(?i)\bhow many (?!tokens|users|people|requests|concurrent|layers|images)", whole)
+    return quoted(cards[0]) if of_cards and len(cards) == 1 and card_names.counted(cards[0])[1] is None else ""
 
 
 def _without_options(
@@ -101,6 +125,11 @@ def _without_options(
 ) -> tuple[argparse.Namespace, str]:
     """What was asked, with the words alone that say nothing else: of a name that nobody knows; with the options, where it may be a model's all the same."""
     found, unheard = all_said(almanac, words)
+    if not unheard and any(said.option in ("gpu", "free") for said in found):
+        flags = " ".join(said.flag for said in found if said.option in _OF_CARD)
+        raise Wrong(
+            f"{in_words(asked.model)} names no model. What fits a card is asked by what: vram-almanac what {flags}"
+        )
     if not (found and unheard):
         return asked, ""
     name = " ".join(unheard)
@@ -136,6 +165,8 @@ def of_card(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Names
         raise Wrong(
             f"{in_words(unheard[0])} {_SAYS}. What fits a card is asked by the card: vram-almanac what 3060 12gb"
         )
+    asked, found = _of_its_option(asked, found)
+    found, _ = _of_its_size(almanac, found, [])
     found = [Said("wish", "full", "--for full") if said.value == "full-finetune" else said for said in found]
     found = [
         Said("wish", said.value, f"--for {said.value}") if said.option == "phase" and said.value in wished else said
@@ -204,6 +235,26 @@ def _of_its_size(almanac: Almanac, found: list[Said], unheard: list[str]) -> tup
     return [*kept, Said("gpu", whole, f"--gpu {quoted(whole)}")], [word for word in unheard if word != size]
 
 
+def _in_full(almanac: Almanac, found: list[Said], unheard: list[str]) -> tuple[list[Said], list[str]]:
+    """What was said, with "full" as a fine-tuning where a trainer is named or something else that trainings alone have: ms-swift full, zero3 full."""
+    rest = [word for word in unheard if word.lower() != "full"]
+    is_said = any(said.option in ("phase", "objective") for said in found)
+    is_trained = any(said.option in ("sharding", "optimizer", "checkpointing", "liger") for said in found)
+    programs = [named_program(said.value) for said in found if said.option == "program"]
+    if len(rest) == len(unheard) or is_said or not (is_trained or any(phases_of(almanac, *one) for one in programs)):
+        return found, unheard
+    return [*found, Said("phase", "full-finetune", "--phase full-finetune")], rest
+
+
+def _of_its_option(asked: argparse.Namespace, found: list[Said]) -> tuple[argparse.Namespace, list[Said]]:
+    """What was asked and said, with a card that an option names among what words say, where these say its memory alone (--gpu 3060 12gb)."""
+    cards = [said for said in found if said.option == "gpu"]
+    if not (isinstance(asked.gpu, str) and len(cards) == 1 and _AMOUNT.fullmatch(cards[0].value)):
+        return asked, found
+    told = argparse.Namespace(**{**vars(asked), "gpu": None})
+    return told, [Said("gpu", asked.gpu, f"--gpu {quoted(asked.gpu)}"), *found]
+
+
 def _closest(found: Sequence[Said], asked: argparse.Namespace) -> list[Said]:
     """What was said, without what another word or an option says more closely: of `finetune … qlora` the QLoRA."""
     is_said = any(said.option in ("phase", "objective") and not said.is_loose for said in found)
@@ -232,8 +283,11 @@ def _named(almanac: Almanac, words: Sequence[str]) -> tuple[int, int]:
         for start in range(len(words))
         for count in range(1, min(len(words) - start, _LONGEST_NAME) + 1)
         if not is_between(words[start])
-        and not is_counted(" ".join(words[start + count - 1 : start + count + 1]))  # (gemma3 12 users)
+        and not any(  # (gemma3 12 users, llama 3 8b 100 concurrent users)
+            is_counted(" ".join(words[start + count - 1 : start + count + more])) for more in (1, 2)
+        )
         and not _is_behind(words[start : start + count])
+        and all(re.search(r"[0-9A-Za-z]", word) for word in words[start : start + count])
     ]
     known = _models(almanac, [name for _, _, name in runs])
     count, start, _ = max((run for run in runs if run[2] in known), default=(0, 0, ""))
@@ -272,14 +326,16 @@ def _needed(almanac: Almanac, words: Sequence[str]) -> int:
 
 
 def _with_size(almanac: Almanac, name: str, unheard: list[str]) -> tuple[str, list[str]]:
-    """A name with the size that stands apart from it (qlora 70b on 2x3090 llama 3.3), where that names a model."""
-    for size in filter(_SIZE.fullmatch, unheard):
-        rest = [word for word in unheard if word != size]
-        if _models(almanac, [f"{name} {size}"]):
-            return f"{name} {size}", rest
+    """A name with the size or the version that stands apart from it (qlora 70b on 2x3090 llama 3.3), where that names a model."""
+    for number in filter(_NUMBER.fullmatch, unheard):
+        rest = [word for word in unheard if word != number]
+        if _models(almanac, [f"{name} {number}"]):
+            return f"{name} {number}", rest
+        if not _SIZE.fullmatch(number):
+            continue
         # (or says once more what the model has: mistral nemo 12b)
         count = almanac.value(_COUNT, {"names": [name]})
-        said = float(size[:-1]) * {"b": 10**9, "m": 10**6}[size[-1].lower()]
+        said = float(number[:-1]) * {"b": 10**9, "m": 10**6}[number[-1].lower()]
         if count and abs(count - said) <= _SAME_SIZE * said:
             return name, rest
     return name, unheard
@@ -314,7 +370,8 @@ def _format_of(name: str, almanac: Almanac, word: str) -> Said | None:
     """The format that a word behind a model's name says, as the name of a repository would: q4, awq; or its bits alone."""
     if BITS.fullmatch(word):
         return Said(_BITS, word)
-    for row in almanac.rows(_OF_RUNS, {"names": [f"{name} {word}"]}):
+    # (behind a tag of Ollama too, of which it is no part)
+    for row in almanac.rows(_OF_RUNS, {"names": [f"{name.replace(':', '-')} {word}"]}):
         if row["dtype_id"] and row["dtype_named"]:
             return Said("format", row["dtype_id"], f"--format {row['dtype_id']}")
     return None

@@ -6,30 +6,31 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
 
-from . import card_names, shared
+from . import card_names, number_words, shared
 from .almanac import Almanac
 from .problems import Problem
 from .question import dtype_of, named_program
-from .values import MOST_LAYERS, OBJECTIVES, PHASES, image_size, phase_of, tokens
+from .said import Said, quoted
+from .values import MOST_LAYERS, OBJECTIVES, PHASES, phase_of
 
 LONGEST = 6  # words that say one thing together: "two rtx pro 6000 blackwell 96gb"
 # Words that hold a sentence together and say nothing by themselves. (A driver is what a card of its maker is counted with.)
 _BETWEEN = re.compile(
-    r"(?i)an?|and|at|be|can|cards?|computer|context|cuda|desktop|do|docker|does|each|enough|fits?|for|from|get|gpus?|have|having|host|how|i|if|in|into|"
-    r"is|it|local|locally|many|max|maximum|me|memory|metal|models?|much|my|need(?:s|ed)?|of|on|one|only|our|pc|per|please|possible|rent|rented|"
-    r"require[ds]?|rocm|runs?|running|should|single|some|take|takes|that|the|there|this|to|train|training|us|use|uses|using|via|vram|want|we|"
+    r"(?i)an?|and|at|be|best|biggest|can|cards?|computer|context|cuda|desktop|do|docker|does|each|egpu|embeddings?|enough|fits?|for|from|get|gpus?|have|having|host|how|i|if|in|into|"
+    r"is|it|just|largest|llms?|local|locally|longest|many|max|maximum|me|memory|metal|models?|much|my|need(?:s|ed)?|nvlink|of|on|one|only|our|pc|per|please|possible|quants?|quanti[sz]ation|rent|rented|"
+    r"require[ds]?|rocm|runs?|running|serve|serving|should|single|some|take|takes|that|the|there|this|to|tokens|train|training|tts|up|us|use|uses|using|via|vram|want|we|"
     r"what|what'?s|will|with|work|works|would|you|your|"
     # (German, French, Spanish, Italian, Portuguese)
     r"auf|bei|bekomme|braucht|brauche|das|dem|den|der|die|ein|eine[mnrs]?|für|gpu-speicher|grafikkarte|ich|ist|kann|karte|läuft|laeuft|lassen|laufen|"
     r"meine[mnr]?|mein|mit|passt|speicher|und|viel|welche[rs]?|wie|wieviel|zu|"
     r"avec|carte|combien|dans|de|est|est-ce|et|faire|faut-il|il|je|la|le|ma|mémoire|mon|peux|peut|pour|puis-je|que|quelle?|sur|tourne|tourner|une?|"
-    r"con|correr|cuánta|cuanta|ejecutar|en|funciona|in|memoria|mi|necesito|para|posso|puedo|rodar|su|tarjeta|una"
+    r"con|correr|cuánta|cuanta|ejecutar|en|funciona|in|memoria|mi|necesito|para|posso|puedo|rodar|su|tarjeta|una|"
+    # (Russian)
+    r"в|видеокарт[аеуы]|видеопамяти|для|запустить|и|какая|ли|меня|мне|мо[йюя]|моей|на|нужно|памяти|пойд[её]т|потянет|с|сколько|у|хватит"
 )
 # (how it is done is another word: full, LoRA, QLoRA, DPO)
-_FINE_TUNING = re.compile(r"(?i)fine[ _-]?tun(?:ed?|ing)")
+_FINE_TUNING = re.compile(r"(?i)fine[ _-]?tun(?:ed?|ing)|sft")
 # whose cards are rented: which one is not said by that
 _LENDERS = re.compile(
     r"(?i)runpod|vast(?:\.ai)?|lambda(?: ?labs)?|paperspace|coreweave|kaggle|colab(?: ?pro)?|aws|azure|gcp|modal|together(?:\.ai)?"
@@ -38,14 +39,6 @@ _LENDERS = re.compile(
 _RUN_ON = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef]+")
 _COUNT_APART = re.compile(r"(?i)(?<!\S)(\d{1,4}) [x×] (?=\S)")
 _SAID_IN_RUN = (("全量微调", "full finetune"), ("微调", "lora"), ("파인튜닝", "lora"))
-_CONTEXT = re.compile(
-    r"(?i)(?:(?:context|ctx)(?: of)? )?(\d[\d,_]*|\d+(?:\.\d+)?[km])(?: (?:context|ctx|tokens)){0,2}(?: (?:length|window))?"
-)
-_CARD_BEFORE = re.compile(r"(?i)\d{3,4} (?:context|ctx)")
-_CONTEXT_SAID = re.compile(r"(?i)context|ctx|tokens|\d[km]\b")
-_USERS = re.compile(
-    r"(?i)(\d{1,7}) (?:concurrent )?(?:users?|people|requests|sequences)|batch(?: size)?(?: of)? (\d{1,7})"
-)
 LENDER = "lender"  # no option: whose card it is
 BITS = re.compile(r"(?i)[2-8][ -]?bits?")
 _VERSION = re.compile(r"(?i)v?\d+(\.\d+)+\w*|b\d+")
@@ -63,16 +56,6 @@ _CACHES = {
     "4bit": "q4_0",
     "4-bit": "q4_0",
 }
-# an option whose value is a number, and how people say it
-_COUNTED = {
-    "tensor_parallel": ("--tensor-parallel", re.compile(r"(?i)(?:tp|tensor[ -]parallel(?:ism)?)[ =]?(\d{1,4})")),
-    "pipeline_parallel": ("--pipeline-parallel", re.compile(r"(?i)(?:pp|pipeline[ -]parallel(?:ism)?)[ =]?(\d{1,4})")),
-    "data_parallel": ("--data-parallel", re.compile(r"(?i)(?:dp|data[ -]parallel(?:ism)?)[ =]?(\d{1,4})")),
-    "rank": ("--rank", re.compile(r"(?i)(?:rank|r)(?: of |[ =])(\d{1,5})")),
-    "images": ("--images", re.compile(r"(?i)(\d{1,4}) (?:images?|pictures?|photos?)")),
-    "frames": ("--frames", re.compile(r"(?i)(\d{1,5}) frames?")),
-    "seconds": ("--seconds", re.compile(r"(?i)(\d{1,5}) (?:seconds?|s)(?: (?:of )?(?:audio|sound|speech|voice))?")),
-}
 _LIGER = re.compile(r"(?i)liger(?:[- _]kernels?)?")
 _CHECKPOINTING = re.compile(r"(?i)(no |without )?(?:gradient |activation )?(?:re)?checkpointing|(no )recompute")
 _RAM = r"(?:system |main |cpu |ddr\d |ddr\d-\d+ )*(?:ram|ddr\d)"
@@ -82,6 +65,11 @@ _HOST = re.compile(
 )
 _RAM_SAID = re.compile(rf"(?i)\bram\b|\d ?(?:gi?b?|gigs?)?(?: of)? {_RAM}\b")
 _SIZES = re.compile(r"(?i)\b\d+ ?gi?b\b")
+_PIXELS = re.compile(r"(?i)\b\d{3,5} ?[x×] ?\d{3,5}\b")
+# how many cards, without a sign: where several are meant, or a word before them says that no model's name is (llama 3 on 2 4090)
+_APART = re.compile(
+    r"(?i)(?:on|with|have|using|auf|mit|sur|avec|con) ([1-9]\d?) ((?!\d+ ?gi?b\b).*\d{2}.*)|([2-9]|1\d) (.*\d0s|.*\d{2}00s.*|.*\d0 ?(?:ti|xtx?|super)s)"
+)
 _AMOUNT = re.compile(r"(?i)\d+(?:\.\d+)? ?mi?b|\d+\.\d+ ?gi?b")
 _EXPERT_LAYERS = re.compile(r"(?i)(?:--?)?(?:n[- ]?cpu[- ]?moe|ncmoe)[ =](\d{1,4})")
 _GPU_LAYERS = re.compile(
@@ -95,18 +83,23 @@ _FLASH = re.compile(r"(?i)(?:with )?(?:flash[ -]?att(?:entio)?n|-fa|--flash-attn
 _OFFLOAD = re.compile(
     r"(?i)(?:with )?(?:partial )?(?:cpu|ram|partial)[ -]?off-?load(?:ing)?(?: to (?:the )?(?:cpu|ram))?"
 )
+# what no option is: where it is told, or that it changes nothing
+_ELSEWHERE = (
+    (re.compile(r"(?i)(?:lora[-_ ]?)?alpha[ =:]{1,2}\d+(?:\.\d+)?"), "The alpha of a LoRA takes no memory"),
+    (
+        re.compile(
+            r"(?i)how fast|(?:tokens?|toks?|t|it)(?: per |/| / )(?:s|sec|second)|tps|(?:inference |generation )?speed"
+        ),
+        "How fast it is, is not told here: the first page of the site has a bound of it for each model",
+    ),
+    (
+        re.compile(
+            r"(?i)(?:how many |number of |max(?:imum)? )(?:concurrent |simultaneous |parallel )?(?:users|people|requests|clients)"
+        ),
+        "How many users it takes, the calculator of the site says and limits_on in SQL; here a number of them is asked: --users 8",
+    ),
+)
 _NO_TOWER = re.compile(r"(?i)--no-mmproj|no-?mmproj|(?:no|without) (?:mmproj|vision)|text[ -]only")
-
-
-@dataclass(frozen=True)
-class Said:
-    """What a word or several say: the option, its value, and the words of the command for it. `note` is of what no option asks."""
-
-    option: str
-    value: Any
-    flag: str = ""
-    note: str = ""
-    is_loose: bool = False  # whether another word may say it more closely: fine-tune, of a QLoRA
 
 
 def is_between(word: str) -> bool:
@@ -121,12 +114,12 @@ def spaced(text: str) -> str:
     return _COUNT_APART.sub(r"\1x ", _RUN_ON.sub(" ", text))
 
 
-def is_counted(text: str) -> bool:
-    """Whether a number and what it counts stand together: 12 users, 4 images."""
-    found = _CACHE.fullmatch(text)
+def is_counted(words: str) -> bool:
+    """Whether words stand together, a number and what it counts (12 users, 4 images) or a format and its cache, so that neither is of a model's name."""
+    found = _CACHE.fullmatch(words)
     if found and (found[2] or "").lower() in (*_CACHES, "q8_0", "q4_0", "q5_0", "q5_1", "q4_1", "fp8", "fp16"):
         return True
-    return bool(_USERS.fullmatch(text) or any(pattern.fullmatch(text) for _, pattern in _COUNTED.values()))
+    return number_words.is_counted(words)
 
 
 def said(almanac: Almanac, text: str) -> Said | None:
@@ -182,39 +175,6 @@ def _phase(_: Almanac, text: str) -> Said | None:
 
 def _objective(_: Almanac, text: str) -> Said | None:
     return Said("objective", text.lower(), f"--objective {text.lower()}") if text.lower() in OBJECTIVES else None
-
-
-def _context(_: Almanac, text: str) -> Said | None:
-    found = _CONTEXT.fullmatch(text)
-    if not found or not (_CONTEXT_SAID.search(text) or _is_round(text)):
-        return None
-    if _CARD_BEFORE.fullmatch(text) and not _is_round(text):
-        return None  # (4090 ctx 32k)
-    return Said("context", tokens(found[1]), f"--context {tokens(found[1])}")
-
-
-def _is_round(text: str) -> bool:
-    """Whether a bare number is a length: whole thousands or 1,024s, which no card is called."""
-    size = int(re.sub(r"\D", "", text) or 0)
-    return size >= 1000 and (size % 1000 == 0 or size % 1024 == 0)
-
-
-def _users(_: Almanac, text: str) -> Said | None:
-    found = _USERS.fullmatch(text)
-    count = int(found[1] or found[2]) if found else 0
-    return Said("users", count, f"--users {count}") if count else None
-
-
-def _counted(_: Almanac, text: str) -> Said | None:
-    for option, (flag, pattern) in _COUNTED.items():
-        if (found := pattern.fullmatch(text)) and int(found[1]):
-            return Said(option, int(found[1]), f"{flag} {int(found[1])}")
-    return None
-
-
-def _size(_: Almanac, text: str) -> Said | None:
-    size = image_size(text)
-    return Said("image_size", size, f"--image-size {size[0]}x{size[1]}")
 
 
 def _cache(almanac: Almanac, text: str) -> Said | None:
@@ -281,6 +241,10 @@ def _shared(_: Almanac, text: str) -> Said | None:
     return Said("text_only", True, "--no-mmproj") if _NO_TOWER.fullmatch(text) else None
 
 
+def _elsewhere(_: Almanac, text: str) -> Said | None:
+    return next((Said("", None, note=note) for pattern, note in _ELSEWHERE if pattern.fullmatch(text)), None)
+
+
 def _free(_: Almanac, text: str) -> Said | None:
     """An amount of memory that no card is called by: 10000 MB, 9.5 GB."""
     return Said("free", text, f"--free {quoted(text)}") if _AMOUNT.fullmatch(text) else None
@@ -307,28 +271,28 @@ def _program(almanac: Almanac, text: str) -> Said | None:
 
 def _card(almanac: Almanac, text: str) -> Said | None:
     name = re.sub(r"(?i)^an? |(?: (?:with|and|in|on|at|for|from|using|to))+$", "", text)
+    if apart := _APART.fullmatch(name):
+        name = f"{apart[1] or apart[3]}x {apart[2] or apart[4]}"
     if _RAM_SAID.search(name) or len(_SIZES.findall(name)) > 1 + name.count("+"):
         return None  # (the memory of the computer, which no name of a card has)
+    if not all(re.search(r"(?i)[0-9a-z+×*]", word) for word in name.split()) or _PIXELS.search(name):
+        return None  # (a word in other letters, which the name of a card would pass over; the size of a picture)
     for each in card_names.unlike(name):
         card_names.called(almanac, card_names.counted(each)[0])
     return Said("gpu", name, f"--gpu {quoted(name)}") if name else None
-
-
-def quoted(text: str) -> str:
-    """A value as it is typed behind its option."""
-    return f"'{text}'" if " " in text else text
 
 
 _READERS: tuple[Callable[[Almanac, str], Said | None], ...] = (
     _host,
     _free,
     _shared,
+    _elsewhere,
     _card,
     _phase,
     _objective,
-    _context,
-    _users,
-    _counted,
+    number_words.context,
+    number_words.users,
+    number_words.counted,
     _checkpointing,
     _liger,
     _cache,
@@ -336,6 +300,6 @@ _READERS: tuple[Callable[[Almanac, str], Said | None], ...] = (
     _program,
     _format,
     _optimizer,
-    _size,
+    number_words.size,
     _lender,
 )

@@ -34,6 +34,18 @@ OPTIONS = {
 }
 # its tables, and arguments that say nothing to whom has no SQL
 _LEFT_OUT = re.compile(r" \(table \w+\)|(?:, and|:) attention := 'eager' says what (?:is needed without|bf16 needs)")
+# macros that a reason points to, and what of the terminal tells the same
+_MACROS = (
+    ("pipeline_of(model_id) is what diffusers holds", "what diffusers holds is told where no program is named"),
+    (
+        "pipeline_of(model_id) says what one holds, pipeline_fits_on(gpu_id, model_id) whether it fits",
+        "what one holds and whether it fits is told where no program is named",
+    ),
+    (
+        "pipeline_of(model_id) says what it holds, pipeline_stages(model_id) by part",
+        "fits says what it holds on one card",
+    ),
+)
 _ARGUMENT = re.compile(r"([a-z_][a-z0-9_]*) := (?:'([^']*)'|([\w.+-]*))")
 _HEADS = re.compile(r"\b(\d+) attention heads do not divide by tensor_parallel (\d+)")
 _WORDS = {"program_version": "version", "false": "off", "true": "on", "n": "N"}
@@ -41,6 +53,8 @@ _WORDS = {"program_version": "version", "false": "off", "true": "on", "n": "N"}
 
 def plain(reason: str) -> str:
     """A reason as the terminal says it."""
+    for said, meant in _MACROS:
+        reason = reason.replace(said, meant)
     return _HEADS.sub(_staged, _ARGUMENT.sub(_said, _LEFT_OUT.sub("", reason)))
 
 

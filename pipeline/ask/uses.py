@@ -65,7 +65,7 @@ def use_of(almanac: Almanac, asked: argparse.Namespace, adapter: Any, model: Any
         phase_id=phase,
         context_tokens=asked.context,
         sequences=asked.users or (None if program or objective else 1),
-        dtype_id=question.dtype_of(almanac, asked.format) if asked.format else None,
+        dtype_id=question.dtype_of(almanac, asked.format, program and program.engine_id) if asked.format else None,
         kv_dtype_id=kv,
         lora_rank=rank,
         lora_targets=targets,

@@ -20,7 +20,7 @@ MODULES = {
 OBJECTIVES = ("dpo", "orpo", "kto", "reward", "grpo")
 # phases as people say them
 SAID_PHASES = {
-    "full-finetune": re.compile(r"full|(?:full[ _-]?)?fine[ _-]?tun(?:ed?|ing)"),
+    "full-finetune": re.compile(r"full|sft|(?:full[ _-]?)?fine[ _-]?tun(?:ed?|ing)"),
     "pretrain": re.compile(r"pre-?training"),
     "inference": re.compile(r"serv(?:e|ing)"),
 }

@@ -385,7 +385,9 @@ def what(answer: dict[str, Any], page: Page, again: str) -> None:
     card, models = answer["card"], answer["models"]
     many = f" for {answer['sequences']:,} users at once" if answer["sequences"] > 1 else ""
     at = f"at {answer['context_tokens']:,} tokens{many}"
-    if not models:
+    if answer["reason"]:
+        page.say(f"Not known: {answer['reason']}.", "bold")
+    elif not models:
         page.say(f"Nothing: none of {answer['of']:,} models to {answer['label']} fits {cards(card)} {at}.", "bold")
     else:
         page.say(

@@ -159,6 +159,12 @@ export const under = (constants, system, { segment, nominal, bytes }) => rules.s
 export const decimalInput = (given) => h("input", { type: "text", inputmode: "decimal", autocomplete: "off", ...given });
 // “10,5” as typed is 10.5; three figures behind a comma may be thousands.
 export const decimal = (text) => text.trim().replace(/^(\d*),(\d{1,2}|\d{4,})$/, "$1.$2");
+// A length as people type it: 32k are 32,768 tokens, 1M 1,048,576; 32,768 is one number. (A field for numbers alone would pass the k over: 32 tokens.)
+export function length(text) {
+  const typed = text.trim().replace(/(\d)[,_ \u00a0](?=\d{3}(?!\d))/g, "$1"), found = /^(\d{1,9}(?:\.\d{1,3})?) ?([km])$/i.exec(typed);
+  return found ? String(Math.floor(+found[1] * 1024 ** (found[2].toLowerCase() === "k" ? 1 : 2))) : typed;
+}
+export const lengthInput = (given) => h("input", { type: "text", inputmode: "numeric", autocomplete: "off", ...given });
 // Free memory as people type it, in GiB; null where it is no amount.
 export const freeBytes = (text) => (text !== "" && +text > 0 && +text < 1e6 ? Math.floor(+text * 2 ** 30) : null);
 

@@ -18,7 +18,7 @@ export function modelField(models, value, chosen) {
     if (input.value.trim() === typed) list.replaceChildren(...near.slice(0, NEAR).map((id) => a.h("option", { value: id })));
   });
   input.addEventListener("change", async () => {
-    const typed = input.value.trim(), [id = typed] = await meant(models, typed);
+    const typed = input.value.trim(), id = (await meant(models, typed)).find((each) => tells(typed, each)) ?? typed;
     if (input.value.trim() !== typed) return; // something else was typed meanwhile
     input.value = id;
     choose(id, true);
@@ -44,9 +44,21 @@ async function meant(models, typed) {
   return [...new Set([...models.id.filter((id) => id.toLowerCase() === lower), ...ranked])];
 }
 
+// Whether a name that was typed tells a model that has its words, as is_told of the SQL has it: one that begins so, a size that is said, or few words beside them.
+const parts = (name) => name.split("/").pop().toLowerCase().split(/[^a-z0-9.]+/).filter(Boolean), LEFT_OUT = /^(instruct|it|chat|hf|bf16|fp16|diffusers|a[0-9.]+b)$/;
+export function tells(typed, id) {
+  const said = parts(typed), name = parts(id).filter((word) => !LEFT_OUT.test(word) || said.includes(word)), flat = (words) => words.join("").replaceAll(".", "");
+  return typed.toLowerCase() === id.toLowerCase() || flat(parts(id)).startsWith(flat(said)) || /(^|[^a-z0-9.])[0-9.]+[bm]\b/i.test(typed) || name.length - said.length <= said.length + 1;
+}
+
 export function numberField(key, name, value, chosen) {
-  const box = a.h("input", { type: "number", name: key, min: "1", step: "1", inputmode: "numeric", value: String(value) });
-  box.addEventListener("input", () => { if (+box.value >= 1 && Number.isInteger(+box.value)) chosen(+box.value); });
+  const isLength = key.startsWith("context"), asked = { name: key, value: String(value) };
+  const box = isLength ? a.lengthInput(asked) : a.h("input", { type: "number", min: "1", step: "1", inputmode: "numeric", ...asked });
+  box.addEventListener("input", () => {
+    const number = isLength ? a.length(box.value) : box.value, is = +number >= 1 && Number.isInteger(+number);
+    box.setAttribute("aria-invalid", String(!is));
+    if (is) chosen(+number);
+  });
   return a.h("label", {}, a.h("span", {}, name), box);
 }
 

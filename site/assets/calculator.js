@@ -116,8 +116,9 @@ function field(key) {
   return numberField(key, label(key, state), step, beside[key]);
 }
 function numberField(key, name, step, told) {
-  const input = step === "1" ? a.h("input", { type: "number", name: key, min: "0", step, inputmode: "numeric" }) : a.decimalInput({ name: key });
-  input.addEventListener("input", () => change(key, input.validity.badInput ? "what was typed" : a.decimal(input.value), false));
+  const isLength = key.endsWith("_tokens"), read = isLength ? a.length : a.decimal;
+  const input = isLength ? a.lengthInput({ name: key }) : step === "1" ? a.h("input", { type: "number", name: key, min: "0", step, inputmode: "numeric" }) : a.decimalInput({ name: key });
+  input.addEventListener("input", () => change(key, input.validity.badInput ? "what was typed" : read(input.value), false));
   input.addEventListener("blur", () => calculate());
   return a.h("label", {}, a.h("span", {}, name), input, told);
 }

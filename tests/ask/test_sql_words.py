@@ -1,5 +1,6 @@
 """Reasons are texts of the formulas: what the terminal prints of them is in its own words."""
 
+import csv
 import io
 import re
 
@@ -22,6 +23,14 @@ def _reasons():
                 yield "sequences" * text.startswith(" := ") + text + "8" * text.endswith(":= ")
 
 
+def test_no_reason_that_is_printed_points_to_a_macro():
+    """Nor does one of a program."""
+    with (ROOT / "tables" / "facts" / "program.csv").open(encoding="utf-8", newline="") as file:
+        reasons = {*_reasons(), *(row["unknown_reason"] for row in csv.DictReader(file))}
+    assert any("pipeline_of(" in text for text in reasons)
+    assert not [text for text in map(plain, reasons) if re.search(r"[a-z]_of\(|_stages\(", text)]
+
+
 def test_no_reason_that_is_printed_has_words_of_sql():
     reasons = set(_reasons())
     assert len(reasons) > 60
@@ -37,6 +46,7 @@ def test_no_reason_that_is_printed_has_words_of_sql():
         ("how DPO is shared among GPUs is known of sharding := ddp, zero1", "how DPO is shared among GPUs is known of --sharding ddp, zero1"),
         ("known: program := trl, program_version := 1.8 to 1.13", "known: --program trl, version 1.8 to 1.13"),
         ("known: program_version := 0.11", "known: version 0.11"),
+        ("not described; pipeline_of(model_id) is what diffusers holds", "not described; what diffusers holds is told where no program is named"),
         ("loss := tiled is counted on one GPU or under sharding := ddp", "loss tiled is counted on one GPU or under --sharding ddp"),
         ("a picture is one sequence here: sequences := n", "a picture is one sequence here: --users N"),
         ("dtype_id := 'mlx-4bit' and its kin say what MLX LM holds", "--format mlx-4bit and its kin say what MLX LM holds"),

@@ -29,6 +29,33 @@ def test_the_calculator_answers_and_its_address_holds_the_scenario(open_page, si
     assert again.get_by_label("Context, tokens").input_value() == "0"
 
 
+def test_a_name_that_was_typed_is_no_model_with_its_words_somewhere(open_page):
+    """Enter behind gpt-4o took a model that mends grammar, with seven words more in its name."""
+    page = open_page("calculator/?model=acme/Alpha-7B-Instruct")
+    tells = "([typed, id]) => import(document.querySelector('link[href*=asking]').href).then((m) => m.tells(typed, id))"
+    for typed, model, is_meant in (
+        ("gpt-4o", "lab/Llammas-base-p1-GPT-4o-human-error-mix-paragraph-GEC", False),
+        ("claude opus", "lab/Qwen3.6-35B-A3B-Claude-4.7-Opus-abliterated-uncensored", False),
+        ("llama scout", "lab/Llama-4-Scout-17B-16E-Instruct", True),
+        ("coder 405b", "acme/CamelCoder.2-405B", True),
+        ("alpha", "acme/Alpha-7B-Instruct", True),
+    ):
+        assert page.evaluate(tells, [typed, model]) is is_meant, typed
+
+
+def test_a_length_is_typed_as_people_say_it(open_page):
+    """A field for numbers alone passed the k of “16k” over, and answered for 16 tokens."""
+    page = open_page("calculator/?model=acme/Alpha-7B-Instruct&dtype_id=bf16")
+    field = page.get_by_label("Context, tokens")
+    for typed, tokens in (("16k", 16384), ("8,192", 8192), ("0.5K", 512)):
+        field.press("Control+a")
+        field.press_sequentially(typed)
+        page.wait_for_url(f"**context_tokens={tokens}**")
+        assert f"context_tokens := {tokens}" in page.locator("#calculated code").text_content()
+    field.blur()
+    assert field.input_value() == "512"
+
+
 @pytest.mark.full
 def test_what_the_calculator_waits_for_is_fetched_at_once(open_page):
     """A slow phone waits for each file that only another one names; what is left is the model's own. The theme's script comes after the answer."""

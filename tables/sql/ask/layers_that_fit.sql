@@ -66,6 +66,7 @@ reasoned AS (
             OR whole.unknown_reason IS NOT NULL
             THEN no_verdict_reason(gpu.gpu_id, card_asked.gpu_id, whole.total_bytes, whole.unknown_reason,
                 whole.model_id, NULL)
+        WHEN gpu.gpu_id IS NOT NULL AND card_reason(running) IS NOT NULL THEN card_reason(running)
         WHEN whole.engine_id NOT IN ('llama.cpp', 'transformers')
             THEN 'sharing with the CPU is worked out for llama.cpp and Transformers'
         WHEN whole.engine_id = 'transformers' AND whole.dtype_id NOT IN ('fp32', 'bf16', 'fp16')
@@ -75,6 +76,14 @@ reasoned AS (
             THEN 'the layers of this model are not told apart yet'
     END AS reason
     FROM whole JOIN card_asked ON true LEFT JOIN gpu ON gpu.gpu_id = lower(card_asked.gpu_id)
+    LEFT JOIN card_row ON card_row.gpu_id = gpu.gpu_id
+    LEFT JOIN (
+        SELECT known.model_id, known.stored_format, known.limited_engines, known.model_type FROM model AS known
+    ) AS model ON model.model_id = whole.model_id
+    LEFT JOIN runs_on_kind AS running ON running.engine_id = whole.engine_id
+        AND running.running_id = running_format(model, whole.dtype_id, whole.engine_id)
+        AND running.phase_id = whole.phase_id AND running.attention = whole.attention
+        AND running.card_kind = card_row.card.card_kind
 )
 SELECT
     reasoned.gpu_id, reasoned.model_id, reasoned.dtype_id, reasoned.engine_id, reasoned.context_tokens,

@@ -116,16 +116,20 @@ CREATE OR REPLACE MACRO packed_otherwise(asked, counted_model, counted_dtype) AS
     )
 );
 
+-- The words of a name that say how large a model is.
+CREATE OR REPLACE MACRO sizes_said(name) AS
+    list_filter(name_words(regexp_replace(name, '^.*/', '')), lambda word: regexp_full_match(word, '[0-9.]+[bm]'));
+
 CREATE OR REPLACE MACRO repository_of(asked) AS TABLE
 WITH named AS (
-    -- (also with the command before it, and with blanks for hyphens)
+    -- (also with the command before it, and with blanks for hyphens, but of a tag: no word behind it is of its name)
     SELECT regexp_matches(trim(asked::VARCHAR), '(?i)^(ollama (run|pull|show) |(https?://)?(www\.)?ollama\.com/)')
             AS is_ollamas,
-        regexp_replace(regexp_replace(regexp_replace(regexp_replace(trim(asked::VARCHAR),
+        regexp_replace(regexp_replace(regexp_replace(trim(asked::VARCHAR),
             '(?i)^(ollama (run|pull|show)|(vllm|sglang) serve|llama-(server|cli) -(hf|m)|hf download'
                 || '|lms (get|load)) +', ''),
-            '^(https?://)?(hf\.co|huggingface\.co|(www\.)?ollama\.com/library)/', ''), '\+$', '-plus'),
-            '\s+', '-', 'g') AS name
+            '^(https?://)?(hf\.co|huggingface\.co|(www\.)?ollama\.com/library)/', ''), '\+$', '-plus') AS bare,
+        iif(regexp_matches(bare, ':\S*\s'), NULL, regexp_replace(bare, '\s+', '-', 'g')) AS name
 ),
 said AS (
     SELECT is_ollamas, lower(split_part(name, ':', 1)) AS ollama_name, lower(split_part(name, ':', 2)) AS tag,
@@ -182,6 +186,9 @@ found AS (
     FROM base CROSS JOIN (VALUES (0, ''), (1, 'instruct'), (2, 'it'), (3, 'chat'), (4, 'hf'),
         (5, 'diffusers')) AS ending(place, word)
     JOIN plain_model AS plain ON plain.name = plain_name(base.name) || ending.word
+    -- (a size that is said is one of its name: gemma 31b is no gemma-3-1b, of the same letters and digits)
+    WHERE base.place IN (0, 3, 4, 7) OR list_has_all(name_words(split_part(plain.model_id, '/', 2)),
+        (SELECT sizes_said(first_match.base) FROM first_match))
     ORDER BY NOT plain.is_known, base.place, ending.place LIMIT 1
 ),
 answered AS (

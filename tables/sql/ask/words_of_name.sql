@@ -4,7 +4,9 @@
 --   4.0 is 4. All words that were said have to be in the name, 120 for 120b too, in any order. A name that begins so
 --   goes before (Llama-4-Scout before Llama-Guard-4), then one that names no format, then the one with the fewest words
 --   beside them (Qwen3-30B-A3B before Qwen3-VL-30B-A3B), then one in 16 bits, then the most downloaded. Several of its
---   maker that differ in size are none: it was not said which. Neither is one word without a number.
+--   maker that differ in size are none: it was not said which. Neither is one word without a number, nor a name that
+--   begins otherwise and has two words more that were not said than that were, where no size is said (gpt-4o is no
+--   model that was made with it).
 --
 -- models_near(asked): models by how many of the words are in their names (one letter may be wrong in a word of four and
 -- more), the most downloaded first; none where no word of three letters is.
@@ -38,6 +40,10 @@ FROM model JOIN work ON work.model_id = model.model_id
 CROSS JOIN LATERAL (SELECT unnest(name_words(work.plain_name)) AS word) AS words
 ORDER BY model.model_id, word;
 
+-- Whether words tell a model that has them.
+CREATE OR REPLACE MACRO is_told(begins, asked, unsaid_count, found_count) AS
+    begins OR regexp_matches(asked, '(?i)(^|[^a-z0-9.])[0-9.]+[bm]\b') OR unsaid_count <= found_count + 1;
+
 CREATE OR REPLACE MACRO model_by_words(asked) AS (
     WITH said AS (SELECT unnest(name_words(asked)) AS word),
     held AS (
@@ -52,6 +58,7 @@ CREATE OR REPLACE MACRO model_by_words(asked) AS (
     whole AS (
         FROM held WHERE found_count = (SELECT count(*) FROM said)
             AND (found_count > 1 OR regexp_matches(asked, '[0-9]')) AND regexp_matches(asked, '(?i)[a-z]{3}')
+            AND is_told(place >= 2, asked, unsaid_count, found_count)
     ),
     kept AS (FROM whole WHERE place = (SELECT max(place) FROM whole)),
     nearest AS (FROM kept WHERE unsaid_count = (SELECT min(unsaid_count) FROM kept)),
