@@ -135,7 +135,7 @@ def test_who_names_a_card_alone_is_told_what_lists_models(ask, sentence, said):
         ("how many 3090s for qwen3 8b", "vram-almanac plan qwen3 8b --gpu 3090s."),
         ("how many users can i serve with qwen3 8b on a 4090", "the calculator of the site says"),
         ("tokens per second qwen3 8b 4090", "How fast it is, is not told here"),
-        ("qwen3 8b lora rank 16 alpha 32 4090", "The alpha of a LoRA takes no memory"),
+        ("qwen3 8b lora rank 16 alpha 32 h100 sxm", "The alpha of a LoRA takes no memory"),
     ],
 )
 def test_what_is_asked_elsewhere_is_said_beside_the_answer(ask_json, sentence, said):
