@@ -47,6 +47,7 @@ _SAYS = "is no card, program, format, phase, context, number of users or other o
 _CARD = re.compile(
     r"(?i)\b(?:geforce |gtx |rtx |rx |radeon |quadro |tesla |arc |instinct |mi(?=\d))+\w+(?: (?:ti|super|xtx?|laptop))*"
 )
+_CARD_ALONE = re.compile(r"(?i)(?:rtx|gtx|rx|[a-z]{1,2})?\d{2,4}[a-z]{0,5}")
 _NOTED = "SELECT known.name, r.dtype_id, r.dtype_named, r.note FROM (SELECT unnest($names) AS name) AS known, LATERAL (FROM repository_of(known.name)) AS r"
 _OF_RUNS = "SELECT known.name, r.model_id, r.dtype_id, r.dtype_named FROM (SELECT unnest($names) AS name) AS known, LATERAL (FROM repository_of(known.name)) AS r"
 
@@ -61,8 +62,10 @@ def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespa
     words = (spaced(asked.model).split() or asked.model.split()) if asked.model else []
     if pasted := _PASTED.fullmatch(" ".join(words)):
         words, start, count = [pasted[1], *(pasted[2] or "").split()], 0, 1
-    elif not 1 <= len(words) <= _LONGEST or (len(words) == 1 and _models(almanac, words)):
-        return asked, ""
+    elif not 1 <= len(words) <= _LONGEST or (
+        len(words) == 1 and not (_CARD_ALONE.fullmatch(words[0]) and not _models(almanac, words))
+    ):
+        return asked, ""  # (one word that no card is called by is a name)
     else:
         start, count = _named(almanac, words)
         if not count:

@@ -98,7 +98,7 @@ def test_a_number_behind_the_memory_of_a_card_is_not_passed_over(ask):
 def test_a_size_that_is_said_is_one_of_the_models_name(macro):
     """gemma 31b was gemma-3-1b, of the same letters and digits."""
     rows = macro(
-        "SELECT known.name, r.model_id FROM (SELECT unnest(['qwen 38b', 'qwen3 8b', 'qwen3-0.6b']) AS name) AS known, LATERAL (FROM repository_of(name)) AS r"
+        "SELECT known.name, r.model_id FROM (SELECT unnest(['qwen 38b', 'qwen3 8b', 'qwen3-0.6b']) AS name) AS known, LATERAL (FROM repository_of(known.name)) AS r"
     )
     assert {row["name"]: row["model_id"] for row in rows} == {"qwen 38b": None, "qwen3 8b": TEXT, "qwen3-0.6b": SMALL}
 
@@ -121,6 +121,7 @@ def test_words_tell_a_model_that_begins_so_or_lacks_few_of_them(macro):
     [
         ("what's the biggest model for 16gb vram", "vram-almanac what --gpu '16gb vram'"),
         ("rtx 4090 32k", "vram-almanac what --gpu 'rtx 4090' --context 32768"),
+        ("3090", "vram-almanac what --gpu 3090"),
     ],
 )
 def test_who_names_a_card_alone_is_told_what_lists_models(ask, sentence, said):
@@ -134,7 +135,7 @@ def test_who_names_a_card_alone_is_told_what_lists_models(ask, sentence, said):
         ("how many 3090s for qwen3 8b", "vram-almanac plan qwen3 8b --gpu 3090s."),
         ("how many users can i serve with qwen3 8b on a 4090", "the calculator of the site says"),
         ("tokens per second qwen3 8b 4090", "How fast it is, is not told here"),
-        ("qwen3 8b lora rank 16 alpha 32 4090", "The alpha of a LoRA takes no memory"),
+        ("qwen3 8b lora rank 16 alpha 32 h100 sxm", "The alpha of a LoRA takes no memory"),
     ],
 )
 def test_what_is_asked_elsewhere_is_said_beside_the_answer(ask_json, sentence, said):
