@@ -27,10 +27,11 @@ import count_training
 import fake_cuda
 import live_storage
 import torch
-from rows import configs, count_rows
+from rows import changed, configs, count_rows
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils._pytree import tree_leaves, tree_map
+from train_steps import last_peak
 
 ROWS = Path(__file__).with_name("image_training.csv")
 VALUES = 1 << 24  # elements whose values are worth keeping
@@ -213,7 +214,8 @@ def bare_model(config: dict, row: dict[str, str]):
     if row["model_id"] in count_inference.TEXT:
         tied = {"tie_word_embeddings": config["model_type"] != "internvl"}
         text = configs()[count_inference.TEXT[row["model_id"]]] | {"vocab_size": config["vocab_size"]} | tied
-        fields = {"text_config": text, **tied}
+        tower = {"vision_config": fields["vision_config"]} if "vision_config" in fields else {}
+        fields = {"text_config": text, **tower, **tied}
     settings = transformers.AutoConfig.for_model(config["model_type"], **fields)
     kind = getattr(transformers, row["class"])
     dtype = getattr(torch, count_training.DTYPES.get(row["dtype_id"], "bfloat16"))
@@ -238,23 +240,12 @@ def train(model, given: dict, row: dict[str, str], tracker) -> int:
     optimizer = count_training.optimizer_of(model, row["optimizer_id"])
     model.config.use_cache = False
     given["labels"] = given["input_ids"]
-    peak = 0
-    for _ in range(count_training.STEPS):
-        gc.collect()
-        tracker.reset_peak()
+
+    def loss():
         with torch.autocast("cuda", dtype=torch.bfloat16, enabled=row["precision"] == "amp"):
-            loss = model(**given).loss
-        gc.collect()
-        tracker.sums_in_place = True
-        loss.backward()
-        tracker.sums_in_place = False
-        del loss
-        gc.collect()
-        optimizer.step()
-        gc.collect()
-        peak = tracker.peak
-        optimizer.zero_grad(set_to_none=True)
-    return peak
+            return model(**given).loss
+
+    return last_peak(count_training.STEPS, tracker, optimizer, loss)
 
 
 def main() -> None:
@@ -264,7 +255,7 @@ def main() -> None:
     known = configs()
 
     def counted(row: dict[str, str]) -> dict[str, str]:
-        peak, adapters, at = count(known[row["model_id"]], row)
+        peak, adapters, at = count(changed(known[row["model_id"]], row["changes"]), row)
         print(
             row["model_id"],
             row["tower"],
