@@ -24,7 +24,12 @@ from tests.oracle.rows import changed
 SAID = ("phase_id", "dtype_id", "optimizer_id", "precision", "checkpointing", "lora_targets")
 COUNTED = ("context_tokens", "sequences", "lora_rank", "images")
 # a program whose tower is what the column says
-PROGRAMS = {"hooked": ("ms-swift", "4.5"), "frozen": ("ms-swift", "4.6"), "whole": ("llama-factory", "0.9.5")}
+PROGRAMS = {
+    "hooked": ("ms-swift", "4.5"),
+    "frozen": ("ms-swift", "4.6"),
+    "whole": ("llama-factory", "0.9.5"),
+    "adapted": (None, None),  # all linear layers, by peft itself
+}
 
 
 def rows() -> list[dict[str, str]]:

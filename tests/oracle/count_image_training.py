@@ -1,4 +1,4 @@
-"""Counts what a training step with pictures holds at its peak, of models whose tower is frozen and carries no adapter.
+"""Counts what a training step with pictures holds at its peak, of models whose tower is frozen, without adapters or with some.
 
     pip install -e '.[oracle]'
     python tests/oracle/count_image_training.py                    # all rows of image_training.csv that have no peak yet
@@ -11,6 +11,7 @@ patches a picture has, where its tokens stand), so that tensors of whole numbers
              Transformers does of every part that names its first layer: autograd keeps the tower
     frozen   nothing of the tower requires gradients: no checkpointing, a class that names no first layer, or a program that runs a frozen
              tower without autograd (ms-swift's patch_frozen_module)
+    adapted  hooked, and all linear layers of the tower and of what joins it to the text carry adapters too, as peft's all-linear has it
     whole    hooked, and no layer of the tower is recomputed, as LLaMA-Factory leaves layers out in which nothing is trained
 
 Pixels arrive in fp32, as processors give them, and stand through the step.
@@ -225,13 +226,14 @@ def bare_model(config: dict, row: dict[str, str]):
 
 
 def targets(model, row: dict[str, str]) -> list[str]:
-    """Linear layers of the text alone, by their whole names: all but the head, or attention's."""
+    """Linear layers by their whole names, all but the head, or attention's: of the text alone, or of the tower too."""
     wanted = count_training.TARGETS.get(row["lora_targets"])
+    left_out = {"lm_head"} if row["tower"] == "adapted" else {*TOWERS, "lm_head"}
     return [
         name
         for name, module in model.named_modules()
         if isinstance(module, torch.nn.Linear)
-        and not set(name.split(".")) & {*TOWERS, "lm_head"}
+        and not set(name.split(".")) & left_out
         and (wanted is None or name.rsplit(".", 1)[-1] in wanted)
     ]
 
