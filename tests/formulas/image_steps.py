@@ -21,7 +21,7 @@ from tests.named import named_snapshot
 from tests.once import FOLDER, bundled_snapshot, once
 from tests.oracle.rows import changed
 
-SAID = ("phase_id", "dtype_id", "optimizer_id", "precision", "checkpointing", "lora_targets")
+SAID = ("phase_id", "dtype_id", "optimizer_id", "precision", "checkpointing", "lora_targets", "loss")
 COUNTED = ("context_tokens", "sequences", "lora_rank", "images")
 # a program whose tower is what the column says
 PROGRAMS = {
@@ -30,6 +30,8 @@ PROGRAMS = {
     "whole": ("llama-factory", "0.9.5"),
     "adapted": (None, None),  # all linear layers, by peft itself
 }
+UNPREPARED = ("axolotl", "0.19")
+LOSSES = {"tiled": ("trl", "1.16"), "recomputed": ("trl", "1.13")}
 
 
 def rows() -> list[dict[str, str]]:
@@ -81,6 +83,7 @@ def asked_of(row: Mapping[str, str]) -> dict:
     side = math.isqrt(int(row["image_pixels"])) if row["image_pixels"] else None
     said |= {"image_width": side, "image_height": side, "engine_id": "transformers"}
     program = (None, None) if row["lora_targets"] == "attention" else PROGRAMS[row["tower"]]
+    program = UNPREPARED if row["prepares_base"] == "false" else LOSSES.get(row["loss"], program)
     return said | dict(zip(("program", "program_version"), program, strict=True))
 
 

@@ -14,6 +14,9 @@ patches a picture has, where its tokens stand), so that tensors of whole numbers
     adapted  hooked, and all linear layers of the tower and of what joins it to the text carry adapters too, as peft's all-linear has it
     whole    hooked, and no layer of the tower is recomputed, as LLaMA-Factory leaves layers out in which nothing is trained
 
+Column `loss`: full, or one of TRL's (TRL=folder of an unpacked wheel: `tiled` 1.15 or later, `recomputed` 1.13). Column `changes`: values of a
+config that are others than the snapshot's. Column `use`: fit (fit_tower_training.py) or held-back.
+
 Pixels arrive in fp32, as processors give them, and stand through the step.
 """
 
@@ -128,6 +131,8 @@ def count(config: dict, row: dict[str, str]) -> tuple[int, int, str]:
     fake_cuda.install()
     live_storage.install_attention()
     model, given = build(config, row)
+    if row["loss"] != "full":
+        add_head_of_trl(model.get_base_model(), row)
     adapters = sum(p.numel() for p in model.parameters() if p.requires_grad) if row["lora_rank"] else 0
     tracker = Knowing()
     with FakeTensorMode(allow_non_fake_inputs=True):
@@ -143,6 +148,16 @@ def count(config: dict, row: dict[str, str]) -> tuple[int, int, str]:
             peak = train(model, held, row, tracker)
     gc.collect()
     return peak, adapters, tracker.at
+
+
+def add_head_of_trl(model, row: dict[str, str]) -> None:
+    """The head in tiles, or the loss by parts, of a wheel of TRL that is unpacked in the folder TRL."""
+    import count_sharded
+
+    if row["loss"] == "tiled":
+        count_sharded.add_tiled_head(model)
+    else:
+        count_sharded.add_recomputed_head(model, int(row["sequences"]) * (int(row["context_tokens"]) - 1))
 
 
 @functools.cache
@@ -245,7 +260,7 @@ def train(model, given: dict, row: dict[str, str], tracker) -> int:
 
     def loss():
         with torch.autocast("cuda", dtype=torch.bfloat16, enabled=row["precision"] == "amp"):
-            return model(**given).loss
+            return model(**given, **({"fused_lm_head": True} if row["loss"] == "tiled" else {})).loss
 
     return last_peak(count_training.STEPS, tracker, optimizer, loss)
 
