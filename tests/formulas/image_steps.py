@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import datetime
 import math
-import os
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 
 import duckdb
+import polars as pl
 
+from pipeline.book.scenario import TYPES
 from pipeline.hub.record import Record
 from pipeline.hub.snapshot import Snapshot
 from pipeline.press.anatomise import anatomise
+from pipeline.press.flat import AS_WRITTEN
 from tests import books
 from tests.conftest import FEW_ROWS, answering
 from tests.formulas import step_account
 from tests.named import named_snapshot
-from tests.once import FOLDER, bundled_snapshot, once
+from tests.once import bundled_snapshot, once
 from tests.oracle.rows import changed
 
 SAID = ("phase_id", "dtype_id", "optimizer_id", "precision", "checkpointing", "lora_targets", "loss")
@@ -55,12 +55,7 @@ def published() -> duckdb.DuckDBPyConnection:
 
 
 def _book(name: str, snapshot) -> duckdb.DuckDBPyConnection:
-    if FOLDER in os.environ:
-        connection = books.copied(once(name, lambda folder: books.fill(folder, anatomise(snapshot()))))
-    else:
-        with tempfile.TemporaryDirectory() as folder:
-            books.fill(Path(folder), anatomise(snapshot()))
-            connection = books.copied(Path(folder))
+    connection = books.copied(once(name, lambda folder: books.fill(folder, anatomise(snapshot()))))
     connection.execute(FEW_ROWS)
     return connection
 
@@ -87,9 +82,12 @@ def asked_of(row: Mapping[str, str]) -> dict:
     return said | dict(zip(("program", "program_version"), program, strict=True))
 
 
-def judged(connection: duckdb.DuckDBPyConnection, steps: list[dict[str, str]]) -> list[dict]:
-    """The rows with `answer`, and `error`, predicted ÷ counted − 1."""
-    answers = answering(connection)([asked_of(row) for row in steps])
+def judged(
+    connection: duckdb.DuckDBPyConnection, steps: list[dict[str, str]], *, as_written: bool = False
+) -> list[dict]:
+    """The rows with `answer`, and `error`, predicted ÷ counted − 1. As they are written the formulas read the table of models that a script may have changed."""
+    asked = [asked_of(row) for row in steps]
+    answers = _as_written(connection, asked) if as_written else answering(connection)(asked)
     unknown = [
         (model_of(row), a["unknown_reason"]) for row, a in zip(steps, answers, strict=True) if a["unknown_reason"]
     ]
@@ -99,3 +97,14 @@ def judged(connection: duckdb.DuckDBPyConnection, steps: list[dict[str, str]]) -
         | {"answer": answer, "error": (answer["total_bytes"] - answer["overhead_bytes"]) / int(row["peak_bytes"]) - 1}
         for row, answer in zip(steps, answers, strict=True)
     ]
+
+
+def _as_written(connection: duckdb.DuckDBPyConnection, asked: list[dict]) -> list[dict]:
+    connection.register("batch_rows", pl.DataFrame(asked, schema_overrides=TYPES, strict=False).to_arrow())
+    connection.execute("CREATE OR REPLACE TABLE batch AS FROM no_scenario")
+    connection.execute("INSERT INTO batch BY NAME FROM batch_rows")
+    names = list(asked[0])
+    columns = (*names, "total_bytes", "overhead_bytes", "adapters_bytes", "unknown_reason")
+    rows = step_account.unoptimised(connection, f"SELECT {', '.join(columns)} FROM {AS_WRITTEN}('batch')")
+    found = {row[: len(names)]: dict(zip(columns, row, strict=True)) for row in rows}
+    return [found[tuple(scenario.values())] for scenario in asked]

@@ -11,6 +11,7 @@ rows are held back, models as they are published among them. Nothing is written:
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -20,15 +21,17 @@ from tests.formulas import image_steps
 
 TABLE = Path(__file__).parents[2] / "tables" / "facts" / "tower_training.csv"
 SHORT = 0.0002
-MOST = 64.0  # tensors
+LINE = (0.0, 256.0, 512.0)  # tensors: none, and two so large that their moment is the largest
 # of which rows each is the number: of a large text, under whose logits the tower is kept, or where the tower makes the peak
 FITTED = {
     "hooked_tensors": ("hooked", False),
     "step_tensors": ("hooked", True),
-    "layer_tensors": ("whole", True),
+    "layer_tensors": ("whole", False),
     "adapted_tensors": ("adapted", False),
     "adapted_step_tensors": ("adapted", True),
 }
+# what is kept beside layers is part of what the others are counted on
+STAGES = (("hooked_tensors", "adapted_tensors"), ("step_tensors", "layer_tensors", "adapted_step_tensors"))
 Numbers = dict[str, float]  # by row of the table
 Row = dict[str, object]
 
@@ -59,66 +62,73 @@ def felt(steps: list[Row], name: str) -> list[Row]:
     return [row for row in steps if row["use"] == "fit" and (row["tower"], is_small(row)) == FITTED[name]]
 
 
-def put(connection: duckdb.DuckDBPyConnection, name: str, numbers: Numbers) -> None:
-    """Into the rows of the models, as if the table said so."""
-    for kinds, value in numbers.items():
-        connection.execute(
-            f"UPDATE shape SET tower_training = struct_update(tower_training, {name} := $value::DOUBLE)"
-            " WHERE list_contains(string_split($kinds, ' '), model_type)",
-            {"value": value, "kinds": kinds},
-        )
+def put(connection: duckdb.DuckDBPyConnection, numbers: Mapping[str, Numbers]) -> None:
+    """By name, into the rows of the models, as if the table said so."""
+    for name, said in numbers.items():
+        for kinds, value in said.items():
+            connection.execute(
+                f"UPDATE shape SET tower_training = struct_update(tower_training, {name} := $value::DOUBLE)"
+                " WHERE list_contains(string_split($kinds, ' '), model_type)",
+                {"value": value, "kinds": kinds},
+            )
 
 
-def are_short(connection: duckdb.DuckDBPyConnection, steps: list[Row]) -> set[str]:
-    """Rows of the table by which a step is short."""
-    return {row["kinds"] for row in image_steps.judged(connection, steps) if row["error"] < -SHORT}
+def told(connection: duckdb.DuckDBPyConnection, steps: list[Row]) -> list[float]:
+    """Bytes of each."""
+    judged = image_steps.judged(connection, steps, as_written=True)
+    return [(1 + row["error"]) * int(row["peak_bytes"]) for row in judged]
 
 
 def fitted(connection: duckdb.DuckDBPyConnection, steps: list[Row]) -> dict[str, Numbers]:
-    """By halves, all types at once: nothing that is told falls where a number grows."""
-    found = {}
-    for name in FITTED:
-        rows = felt(steps, name)
-        least, most = ({row["kinds"]: tenths for row in rows} for tenths in (0, int(10 * MOST)))
-        while any(least[kinds] < most[kinds] for kinds in most):
-            middle = {kinds: (least[kinds] + most[kinds]) // 2 for kinds in most}
-            put(connection, name, {kinds: tenths / 10 for kinds, tenths in middle.items()})
-            short = are_short(connection, rows)
-            for kinds, tenths in middle.items():
-                if kinds in short:
-                    least[kinds] = min(tenths + 1, most[kinds])
-                else:
-                    most[kinds] = tenths
-        found[name] = {kinds: tenths / 10 for kinds, tenths in most.items()}
-        put(connection, name, found[name])
+    """What is told is the largest of several moments, and that of a large number grows with it in a line."""
+    found: dict[str, Numbers] = {}
+    for names in STAGES:
+        rows = [(name, row) for name in names for row in felt(steps, name)]
+        asked = [row for _, row in rows]
+        kinds = {name: {row["kinds"] for of, row in rows if of == name} for name in names}
+        bytes_at = {}
+        for value in LINE:
+            put(connection, {name: dict.fromkeys(of, value) for name, of in kinds.items()})
+            bytes_at[value] = told(connection, asked)
+        least = {name: dict.fromkeys(of, 0.0) for name, of in kinds.items()}
+        for place, (name, row) in enumerate(rows):
+            none, some, most = (bytes_at[value][place] for value in LINE)
+            each = (most - some) / (LINE[2] - LINE[1])
+            needed = int(row["peak_bytes"]) * (1 - SHORT)
+            if none < needed:
+                value = math.ceil(10 * (LINE[2] - (most - needed) / each) - 1e-6) / 10
+                least[name][row["kinds"]] = max(least[name][row["kinds"]], value)
+        found |= least
+        put(connection, least)
     return found
 
 
 def main() -> None:
     connections = {True: image_steps.made_up(), False: image_steps.published()}
     steps = of_types(connections)
-    # (where none of its layers is recomputed it counts from a number, which is not there before it is fitted)
     found = fitted(connections[True], steps)
     stands = table()
+    put(connections[False], found)
     for name, numbers in found.items():
-        put(connections[False], name, numbers)
         print(name)
         for kinds, value in sorted(numbers.items()):
             print(
                 f"  {kinds}: {value:g}" + f" (the table: {stands[kinds][name]})" * (stands[kinds][name] != f"{value:g}")
             )
-    told = [
+    judged = [
         row
         for is_changed, connection in connections.items()
-        for row in image_steps.judged(connection, [row for row in steps if bool(row["changes"]) == is_changed])
+        for row in image_steps.judged(
+            connection, [row for row in steps if bool(row["changes"]) == is_changed], as_written=True
+        )
     ]
     print("predicted ÷ counted − 1, from the least to the most")
     for use in ("fit", "held-back"):
-        for kinds in sorted({str(row["kinds"]) for row in told}):
+        for kinds in sorted({str(row["kinds"]) for row in judged}):
             for is_changed in (True, False):
                 errors = [
                     (row["error"], row["tower"], row["precision"], row["phase_id"], row["images"])
-                    for row in told
+                    for row in judged
                     if (row["use"], row["kinds"], bool(row["changes"])) == (use, kinds, is_changed)
                 ]
                 if errors:
