@@ -154,10 +154,24 @@ def add_head_of_trl(model, row: dict[str, str]) -> None:
     """The head in tiles, or the loss by parts, of a wheel of TRL that is unpacked in the folder TRL."""
     import count_sharded
 
+    plain = {name: getattr(torch.Tensor, name) for name in ("item", "__bool__", "__getitem__", "__setitem__")}
     if row["loss"] == "tiled":
         count_sharded.add_tiled_head(model)
     else:
         count_sharded.add_recomputed_head(model, int(row["sequences"]) * (int(row["context_tokens"]) - 1))
+    for name, before in plain.items():
+        setattr(torch.Tensor, name, _where_known(before, getattr(torch.Tensor, name)))
+
+
+def _where_known(plain, guessed):
+    """What has its values is read as it is: the loss guesses them, and a tower does not run on guesses."""
+
+    def called(self, *given):
+        asked = given[0] if given and isinstance(given[0], torch.Tensor) else self
+        is_known = not isinstance(asked, FakeTensor) or _value(asked) is not None
+        return (plain if is_known else guessed)(self, *given)
+
+    return called
 
 
 @functools.cache
