@@ -47,14 +47,15 @@ def is_small(row: Mapping[str, str]) -> bool:
 
 
 def of_types(connections: Mapping[bool, duckdb.DuckDBPyConnection]) -> list[Row]:
-    """All rows, each with the row of the table that its model is of."""
+    """Rows of the models there, each with the row of the table that its model is of."""
     kinds = {kind: name for name in table() for kind in name.split()}
     types = {
         model: kinds.get(kind)
         for connection in connections.values()
         for model, kind in connection.execute("SELECT model_id, model_type FROM shape").fetchall()
     }
-    return [row | {"kinds": types[image_steps.model_of(row)]} for row in image_steps.rows()]
+    named = [(image_steps.model_of(row), row) for row in image_steps.rows()]
+    return [row | {"kinds": types[model]} for model, row in named if model in types]
 
 
 def felt(steps: list[Row], name: str) -> list[Row]:
