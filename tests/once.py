@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import functools
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +19,7 @@ FOLDER = "ALMANAC_TESTS_ONCE"  # what names the folder to all workers
 
 def once(name: str, make: Callable[[Path], object]) -> Path:
     """A folder of the run that `make` fills. Nobody changes what lies in it: who wants to works on a copy."""
-    folder = Path(os.environ[FOLDER]) / name
+    folder = Path(os.environ.get(FOLDER) or _of_a_script().name) / name
     with folder.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.exists():
@@ -27,6 +28,12 @@ def once(name: str, make: Callable[[Path], object]) -> Path:
             make(making)
             making.rename(folder)
     return folder
+
+
+@functools.cache
+def _of_a_script() -> tempfile.TemporaryDirectory:
+    """Gone with the process: a script is a run of its own."""
+    return tempfile.TemporaryDirectory(prefix="once-")
 
 
 @contextmanager

@@ -59,10 +59,10 @@ def check_use(model: Model, use: Use) -> None:
 
 def check_seen(said: str, asked: Any, *, is_training: bool) -> None:
     """Raises Wrong where a prompt with images is not asked about, with what can be."""
-    if is_training and (asked.phase != "lora" or getattr(asked, "objective", None)):
+    if is_training and (asked.phase not in ("lora", "qlora") or getattr(asked, "objective", None)):
         raise Wrong(
-            f"How much images take in a training is known of a LoRA of the text alone. Leave out {said}: the training is answered with text "
-            "alone, and images take more. Or --phase lora --program ms-swift; or leave out --phase: what running the model with images takes is known"
+            f"How much images take in a training is known of LoRA and QLoRA. Leave out {said}: the training is answered with text "
+            "alone, and images take more. Or --phase lora, or --phase qlora; or leave out --phase: what running the model with images takes is known"
         )
     if getattr(asked, "draft", None):
         raise Wrong(f"A model with a draft is answered with text alone: leave out {said}, or --draft")

@@ -59,7 +59,10 @@ def test_bad_questions_about_images(ask):
         ((SEEING, "--images", "0"), "starts at 1"),
         ((SEEING, "--image-size", "640"), "is no size of an image"),
         ((SEEING, "--image-size", "0x4"), "is no size of an image"),
-        ((SEEING, "--images", "1", "--phase", "qlora"), "Leave out --images: the training is answered with text alone"),
+        (
+            (SEEING, "--images", "1", "--phase", "pretrain"),
+            "Leave out --images: the training is answered with text alone",
+        ),
         (
             (SEEING, "--image-size", "9x9", "--phase", "full-finetune"),
             "or leave out --phase: what running the model with images",
@@ -108,13 +111,15 @@ def test_a_training_of_what_sees_says_that_it_counts_text_alone(ask, ask_json):
 
 
 @pytest.mark.full
-def test_a_lora_on_images_is_told_where_a_program_freezes_the_tower(ask, ask_json):
-    """Who adapts what a model sees with has a reason, and who leaves it a figure."""
-    asked = ("fits", SEEING, "--gpu", "h100-sxm", "--phase", "lora", "--context", 2048)
+@pytest.mark.parametrize(("phase", "dtype"), [("lora", "bf16"), ("qlora", "nf4")])
+def test_adapters_are_told_of_a_training_on_images(ask, ask_json, phase, dtype):
+    """Who leaves what a model sees with as it is, and who adapts it too; of all other layers there is a reason."""
+    asked = ("fits", SEEING, "--gpu", "h100-sxm", "--phase", phase, "--context", 2048)
     alone, seen = (ask_json(*asked, "--program", "ms-swift", *more) for more in ((), ("--images", 1)))
-    assert total(seen, "bf16") > total(alone, "bf16") and seen["is_text_alone"] is False
-    status, out, _problem = ask(*asked, "--images", 1)
-    assert status == 3 and "adapters of what a model sees with" in " ".join(out.split())
+    assert total(seen, dtype) > total(alone, dtype) and seen["is_text_alone"] is False
+    assert total(ask_json(*asked, "--images", 1), dtype) > total(ask_json(*asked), dtype)
+    status, out, _problem = ask(*asked, "--images", 1, "--program", "axolotl", "--lora-targets", "all-linear")
+    assert status == 3 and "--lora-targets attention" in " ".join(out.split())
 
 
 def test_what_a_model_sees_with_can_be_left_out(ask_json, ask, macro):

@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import datetime
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -20,7 +18,7 @@ from pipeline.hub.snapshot import Snapshot
 from pipeline.press.anatomise import anatomise
 from tests import books
 from tests.conftest import FEW_ROWS
-from tests.once import FOLDER, once
+from tests.once import once
 
 ORACLE = Path(__file__).parents[1] / "oracle"
 SCENARIO = (
@@ -43,12 +41,7 @@ def read(name: str) -> list[dict[str, str]]:
 
 def book() -> duckdb.DuckDBPyConnection:
     """Formulas over the models of training_models.csv, for questions of few rows."""
-    if FOLDER in os.environ:
-        connection = books.copied(once("book-of-steps", _fill))
-    else:
-        with tempfile.TemporaryDirectory() as folder:  # of a script
-            _fill(Path(folder))
-            connection = books.copied(Path(folder))
+    connection = books.copied(once("book-of-steps", _fill))
     connection.execute(FEW_ROWS)
     return connection
 

@@ -12,7 +12,6 @@ fields of `config_json` changed. `peak_bytes` is live storage beside the base's 
 
 from __future__ import annotations
 
-import gc
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,6 +19,7 @@ from types import SimpleNamespace
 from count_pipelines import ALIASES, DTYPES, in_words_of_diffusers
 from denoiser_inputs import denoiser_inputs
 from rows import configs, count_rows
+from train_steps import last_peak
 
 ROWS = Path(__file__).with_name("denoiser_training.csv")
 STEPS = 2
@@ -147,27 +147,15 @@ def train(model, row: dict[str, str], compute, tracker) -> int:
         if row["class"] == "LTXVideoTransformer3DModel":  # finetrainers gives each token a time of its own
             given["timestep"] = torch.ones(given["hidden_states"].shape[:2])
     optimizer = optimizer_of(model, row["optimizer_id"])
-    peak = 0
-    for _ in range(STEPS):
-        gc.collect()
-        tracker.reset_peak()
+
+    def loss():
         with torch.autocast("cuda", dtype=compute):
             output = model(**given, return_dict=False)[0]
             output = torch.stack(output) if isinstance(output, list) else output
         output = output.float()
-        loss = ((output - torch.ones_like(output)) ** 2).mean()
-        del output
-        gc.collect()
-        tracker.sums_in_place = True
-        loss.backward()
-        tracker.sums_in_place = False
-        del loss
-        gc.collect()
-        optimizer.step()
-        gc.collect()
-        peak = tracker.peak
-        optimizer.zero_grad(set_to_none=True)
-    return peak
+        return ((output - torch.ones_like(output)) ** 2).mean()
+
+    return last_peak(STEPS, tracker, optimizer, loss)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Counts what a training step with pictures holds at its peak, of models whose tower is frozen and carries no adapter.
+"""Counts what a training step with pictures holds at its peak, of models whose tower is frozen, without adapters or with some.
 
     pip install -e '.[oracle]'
     python tests/oracle/count_image_training.py                    # all rows of image_training.csv that have no peak yet
@@ -11,7 +11,11 @@ patches a picture has, where its tokens stand), so that tensors of whole numbers
              Transformers does of every part that names its first layer: autograd keeps the tower
     frozen   nothing of the tower requires gradients: no checkpointing, a class that names no first layer, or a program that runs a frozen
              tower without autograd (ms-swift's patch_frozen_module)
+    adapted  hooked, and all linear layers of the tower and of what joins it to the text carry adapters too, as peft's all-linear has it
     whole    hooked, and no layer of the tower is recomputed, as LLaMA-Factory leaves layers out in which nothing is trained
+
+Column `loss`: full, or one of TRL's (TRL=folder of an unpacked wheel: `tiled` 1.15 or later, `recomputed` 1.13). Column `changes`: values of a
+config that are others than the snapshot's. Column `use`: fit (fit_tower_training.py) or held-back.
 
 Pixels arrive in fp32, as processors give them, and stand through the step.
 """
@@ -27,10 +31,11 @@ import count_training
 import fake_cuda
 import live_storage
 import torch
-from rows import configs, count_rows
+from rows import changed, configs, count_rows
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils._pytree import tree_leaves, tree_map
+from train_steps import last_peak
 
 ROWS = Path(__file__).with_name("image_training.csv")
 VALUES = 1 << 24  # elements whose values are worth keeping
@@ -126,6 +131,8 @@ def count(config: dict, row: dict[str, str]) -> tuple[int, int, str]:
     fake_cuda.install()
     live_storage.install_attention()
     model, given = build(config, row)
+    if row["loss"] != "full":
+        add_head_of_trl(model.get_base_model(), row)
     adapters = sum(p.numel() for p in model.parameters() if p.requires_grad) if row["lora_rank"] else 0
     tracker = Knowing()
     with FakeTensorMode(allow_non_fake_inputs=True):
@@ -141,6 +148,30 @@ def count(config: dict, row: dict[str, str]) -> tuple[int, int, str]:
             peak = train(model, held, row, tracker)
     gc.collect()
     return peak, adapters, tracker.at
+
+
+def add_head_of_trl(model, row: dict[str, str]) -> None:
+    """The head in tiles, or the loss by parts, of a wheel of TRL that is unpacked in the folder TRL."""
+    import count_sharded
+
+    plain = {name: getattr(torch.Tensor, name) for name in ("item", "__bool__", "__getitem__", "__setitem__")}
+    if row["loss"] == "tiled":
+        count_sharded.add_tiled_head(model)
+    else:
+        count_sharded.add_recomputed_head(model, int(row["sequences"]) * (int(row["context_tokens"]) - 1))
+    for name, before in plain.items():
+        setattr(torch.Tensor, name, _where_known(before, getattr(torch.Tensor, name)))
+
+
+def _where_known(plain, guessed):
+    """What has its values is read as it is: the loss guesses them, and a tower does not run on guesses."""
+
+    def called(self, *given):
+        asked = given[0] if given and isinstance(given[0], torch.Tensor) else self
+        is_known = not isinstance(asked, FakeTensor) or _value(asked) is not None
+        return (plain if is_known else guessed)(self, *given)
+
+    return called
 
 
 @functools.cache
@@ -213,7 +244,8 @@ def bare_model(config: dict, row: dict[str, str]):
     if row["model_id"] in count_inference.TEXT:
         tied = {"tie_word_embeddings": config["model_type"] != "internvl"}
         text = configs()[count_inference.TEXT[row["model_id"]]] | {"vocab_size": config["vocab_size"]} | tied
-        fields = {"text_config": text, **tied}
+        tower = {"vision_config": fields["vision_config"]} if "vision_config" in fields else {}
+        fields = {"text_config": text, **tower, **tied}
     settings = transformers.AutoConfig.for_model(config["model_type"], **fields)
     kind = getattr(transformers, row["class"])
     dtype = getattr(torch, count_training.DTYPES.get(row["dtype_id"], "bfloat16"))
@@ -223,13 +255,14 @@ def bare_model(config: dict, row: dict[str, str]):
 
 
 def targets(model, row: dict[str, str]) -> list[str]:
-    """Linear layers of the text alone, by their whole names: all but the head, or attention's."""
+    """Linear layers by their whole names, all but the head, or attention's: of the text alone, or of the tower too."""
     wanted = count_training.TARGETS.get(row["lora_targets"])
+    left_out = {"lm_head"} if row["tower"] == "adapted" else {*TOWERS, "lm_head"}
     return [
         name
         for name, module in model.named_modules()
         if isinstance(module, torch.nn.Linear)
-        and not set(name.split(".")) & {*TOWERS, "lm_head"}
+        and not set(name.split(".")) & left_out
         and (wanted is None or name.rsplit(".", 1)[-1] in wanted)
     ]
 
@@ -238,23 +271,12 @@ def train(model, given: dict, row: dict[str, str], tracker) -> int:
     optimizer = count_training.optimizer_of(model, row["optimizer_id"])
     model.config.use_cache = False
     given["labels"] = given["input_ids"]
-    peak = 0
-    for _ in range(count_training.STEPS):
-        gc.collect()
-        tracker.reset_peak()
+
+    def loss():
         with torch.autocast("cuda", dtype=torch.bfloat16, enabled=row["precision"] == "amp"):
-            loss = model(**given).loss
-        gc.collect()
-        tracker.sums_in_place = True
-        loss.backward()
-        tracker.sums_in_place = False
-        del loss
-        gc.collect()
-        optimizer.step()
-        gc.collect()
-        peak = tracker.peak
-        optimizer.zero_grad(set_to_none=True)
-    return peak
+            return model(**given, **({"fused_lm_head": True} if row["loss"] == "tiled" else {})).loss
+
+    return last_peak(count_training.STEPS, tracker, optimizer, loss)
 
 
 def main() -> None:
@@ -264,7 +286,7 @@ def main() -> None:
     known = configs()
 
     def counted(row: dict[str, str]) -> dict[str, str]:
-        peak, adapters, at = count(known[row["model_id"]], row)
+        peak, adapters, at = count(changed(known[row["model_id"]], row["changes"]), row)
         print(
             row["model_id"],
             row["tower"],

@@ -17,7 +17,6 @@ import ast
 import collections
 import contextlib
 import csv
-import gc
 import json
 import sys
 import types
@@ -26,6 +25,7 @@ from pathlib import Path
 import count_training
 import fake_cuda
 import trl_kernels
+from train_steps import last_peak
 from trl_kernels import as_it_is
 
 ROWS = Path(__file__).with_name("preference.csv")
@@ -317,7 +317,7 @@ def count(model_row: dict[str, str], row: dict[str, str], trl: Path) -> int:
         objective(trl, trainer, bool(row["lora_rank"]), int(row["sequences"])),
         [each for each in (model, reference) if each is not None],
     )
-    tracker, peak = live_storage.Tracker(), 0
+    tracker = live_storage.Tracker()
     with FakeTensorMode(allow_non_fake_inputs=True):
         for each in models:
             count_training.to_fake(each)
@@ -331,21 +331,7 @@ def count(model_row: dict[str, str], row: dict[str, str], trl: Path) -> int:
             ids = torch.randint(0, 100, (int(row["sequences"]), int(row["context_tokens"])), device="cuda")
             mask = torch.ones_like(ids)
             optimizer = count_training.optimizer_of(model, "adamw")
-            for _ in range(STEPS):
-                gc.collect()
-                tracker.reset_peak()
-                kept = loss(model, ids, mask)
-                gc.collect()
-                tracker.sums_in_place = True
-                kept.backward()
-                tracker.sums_in_place = False
-                del kept
-                gc.collect()
-                optimizer.step()
-                gc.collect()
-                peak = tracker.peak
-                optimizer.zero_grad(set_to_none=True)
-    return peak
+            return last_peak(STEPS, tracker, optimizer, lambda: loss(model, ids, mask))
 
 
 def main() -> None:

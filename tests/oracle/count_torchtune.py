@@ -19,6 +19,7 @@ import count_sharded
 import count_training
 import fake_cuda
 import rows
+from train_steps import last_peak
 
 PEAKS = Path(__file__).with_name("torchtune_peaks.csv")
 SHARDED = PEAKS.with_name("torchtune_sharded_peaks.csv")
@@ -132,20 +133,8 @@ def count(row: rows.Row) -> rows.Row:
             ]  # as long as the longest context, not the step's
             tracker._alive[shared.untyped_storage()._cdata][0] = 0
             optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], fused=True)
-            for _ in range(count_training.STEPS):
-                gc.collect()
-                tracker.reset_peak()
-                loss = step(model, (int(row["sequences"]), int(row["context_tokens"])), loss_fn)
-                gc.collect()
-                tracker.sums_in_place = True
-                loss.backward()
-                tracker.sums_in_place = False
-                del loss
-                gc.collect()
-                optimizer.step()
-                gc.collect()
-                peak = tracker.peak
-                optimizer.zero_grad(set_to_none=True)
+            tokens = (int(row["sequences"]), int(row["context_tokens"]))
+            peak = last_peak(count_training.STEPS, tracker, optimizer, lambda: step(model, tokens, loss_fn))
     versions = f"torch {torch.__version__}, torchtune {version('torchtune')}"
     return {"peak_bytes": str(peak), "adapter_parameters": str(adapters), "versions": versions}
 

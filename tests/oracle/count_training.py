@@ -24,6 +24,7 @@ import warnings
 from pathlib import Path
 
 import fake_cuda
+from train_steps import last_peak
 
 # columns of a recipe that a table may leave out, and what they then are
 DEFAULTS = {
@@ -341,24 +342,12 @@ def train(model, ids, row: dict[str, str], tracker) -> int:
         named["attention_mask"][0, :7] = 0  # one sequence is shorter than the others
     # as Trainer sets it (TrainingArguments.use_cache)
     model.config.use_cache = False
-    peak = 0
-    for _ in range(STEPS):
-        gc.collect()
-        tracker.reset_peak()
-        for _ in range(int(row["gradient_accumulation"])):
-            with torch.autocast("cuda", dtype=torch.bfloat16, enabled=row["precision"] == "amp"):
-                loss = training_recipes.loss_of(model, dict(named), row["loss"], row["engine_id"])
-            gc.collect()
-            tracker.sums_in_place = True
-            loss.backward()
-            tracker.sums_in_place = False
-            del loss
-            gc.collect()
-        optimizer.step()
-        gc.collect()
-        peak = tracker.peak
-        optimizer.zero_grad(set_to_none=True)
-    return peak
+
+    def loss():
+        with torch.autocast("cuda", dtype=torch.bfloat16, enabled=row["precision"] == "amp"):
+            return training_recipes.loss_of(model, dict(named), row["loss"], row["engine_id"])
+
+    return last_peak(STEPS, tracker, optimizer, loss, int(row["gradient_accumulation"]))
 
 
 def main() -> None:

@@ -21,6 +21,19 @@ def configs() -> dict[str, dict]:
     return {record["model_id"]: record["config"] for record in records if record.get("config")}
 
 
+def changed(config: dict, changes: str) -> dict:
+    """The config with values of its own in it: `vision_config.depth=12 vocab_size=1024`."""
+    made = json.loads(json.dumps(config))
+    for change in changes.split():
+        path, _, value = change.partition("=")
+        *parts, field = path.split(".")
+        inner = made
+        for part in parts:
+            inner = inner.setdefault(part, {})
+        inner[field] = json.loads(value)
+    return made
+
+
 def count_rows(path: Path, told: str, name: Callable[[Row], str], count: Callable[[Row], Row]) -> None:
     """`name` says what a row is of, `count` what it holds: columns by name. A row that cannot be counted stays as it is, and says why."""
     parser = argparse.ArgumentParser(description=told, formatter_class=argparse.RawDescriptionHelpFormatter)

@@ -54,9 +54,14 @@ CREATE OR REPLACE MACRO split_adapters(model, scenario) AS iif(scenario.joins_pr
     + iif(model.has_fused_gate AND adapts_all_linear(scenario), 1, 0)), 0);
 CREATE OR REPLACE MACRO has_joined_query(model, scenario) AS model.has_fused_qkv AND NOT scenario.joins_projections;
 
--- A program that freezes what a model sees with gives it no adapters: of the classes that it lists.
+-- Adapters leave what a model sees with as it is where a program freezes it (of the classes that it lists), and where
+-- a program takes names, and no layer of the tower has one of these.
+CREATE OR REPLACE MACRO takes_names(scenario) AS
+    coalesce(scenario.program_base.tower_training IN ('named', 'adapted'), false);
 CREATE OR REPLACE MACRO leaves_tower(model, scenario) AS coalesce(scenario.program_base.tower_training IS NOT NULL
-    AND list_contains(string_split(model.tower_training.frozen_by, ' '), scenario.program), false);
+    AND iif(takes_names(scenario),
+        model.tower_training.has_own_names AND scenario.lora_targets IN ('attention', 'query-value'),
+        list_contains(string_split(model.tower_training.frozen_by, ' '), scenario.program)), false);
 CREATE OR REPLACE MACRO left_elements(model, scenario) AS iif(leaves_tower(model, scenario),
     of_targets(scenario, 0, 0, model.lora_linear_elements - model.lora_text_elements), 0);
 

@@ -97,7 +97,10 @@ WITH layers AS (
 SELECT model.model_id, {
     'is_input_hooked': told.is_input_hooked, 'layer_count': coalesce(layers.layer_count, 0),
     'hooked_tensors': told.hooked_tensors, 'layer_tensors': told.layer_tensors,
-    'step_tensors': told.step_tensors, 'text_mask_bytes': told.text_mask_bytes,
+    'step_tensors': told.step_tensors, 'adapted_tensors': told.adapted_tensors,
+    'adapted_step_tensors': told.adapted_step_tensors, 'has_own_names': told.has_own_names,
+    'autocast_input_tensors': told.autocast_input_tensors,
+    'text_mask_bytes': told.text_mask_bytes,
     'frozen_by': told.frozen_by
 } AS tower_training
 FROM model JOIN tower_training AS told ON list_contains(string_split(told.model_types, ' '), model.model_type)

@@ -106,7 +106,8 @@ CREATE OR REPLACE MACRO answers_for(model, scenario, run) AS coalesce(
             AND scenario.program_base.last_layers IS NULL,
             ', of all layers (--num-layers -1)', '')
         || packed_base_words(scenario) || repository_words(model, scenario) || embedder_words(model, scenario)
-        || iif(trains_on_images(scenario), ', what it sees with frozen, with Transformers 4.54 or later', '')
+        || iif(trains_on_images(scenario), iif(adapts_tower(scenario), ', with adapters of what it sees with too',
+            ', what it sees with frozen') || ', with Transformers 4.54 or later', '')
         || iif(is_expert_folded(scenario), ', expert_tensor_parallel_size 1', '')
         || iif(scenario.data_parallel > 1 AND scenario.expert_parallel > 1,
             coalesce(run.sharing.spread_experts_words, ''), ''));
