@@ -64,7 +64,7 @@ ENUMS = {
         "adapter",
         "detector",
     ),
-    "gap": ("load", "memory", "packing", "speed", "unfused", "fused", "rotated", "experts", "in-place", "in-half"),
+    "gap": ("load", "memory", "packing", "speed", "unfused", "fused", "rotated", "experts", "in-place", "in-half", "block"),
     "vendor": ("nvidia", "amd", "intel", "apple", "google"),
     "segment": ("consumer", "workstation", "datacenter", "unified", "embedded", "tpu"),
     "tflops_basis": ("read", "ratio", "recalled", "none"),
