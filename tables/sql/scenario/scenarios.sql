@@ -353,7 +353,6 @@ resolved AS (
         answers_for(model, scenario, run) AS holds_for, constants.unsloth_chunk_rows_least, constants.trl_tile_columns,
         constants.unsloth_chunk_bytes_most, constants.unsloth_chunk_rows_most, constants.unsloth_inputs_on_card,
         constants.unsloth_chunk_logits, constants.unsloth_whole_tokens, constants.flex_mask_bytes_each,
-        constants.unsloth_rotation_rows, constants.unsloth_rotation_step, constants.unsloth_padded_rows,
         constants.trl_chunk_tokens, constants.trl_block_tokens, constants.trl_tile_tokens, constants.loss_chunks,
         iif(model.tower.reader = 'cross-attention', scenario.tower_tokens, scenario.context_tokens) AS cross_tokens,
         input_reason(model, scenario, engine_image_tokens(model.tower, scenario, run),
@@ -380,5 +379,7 @@ SELECT
     coalesce(least(ceil((model.layer_count + iif(scenario.reads_prompt = 'compute-buffer', 1, 0))
         / scenario.pipeline_parallel), model.layer_count) / greatest(model.layer_count, 1), 1) AS stage_share,
     has_fused_sinks(model, scenario.engine_id) AS has_fused_sinks, runs_own_blocks(model, scenario) AS has_own_blocks,
+    constants.unsloth_rotation_step, constants.unsloth_padded_rows,
     sharding_reason(model, scenario) AS sharding_reason
-FROM (SELECT resolved AS scenario FROM resolved) LEFT JOIN shape_row ON shape_row.model_id = scenario.model_id;
+FROM (SELECT resolved AS scenario FROM resolved) LEFT JOIN shape_row ON shape_row.model_id = scenario.model_id
+CROSS JOIN constants_row;

@@ -1,7 +1,7 @@
 -- What a layer holds while it is differentiated where an engine runs it, with its adapters, in functions of its own
 -- (Unsloth's of Llama, Mistral and Qwen3; engine_gap `block`): in 16 bits throughout, whatever the adapters are in.
 --
---   layer = bytes × T × (6 hidden + (3 + n) query + (2 + n) key + greatest(6 feed-forward, 7 query + 3 key))
+--   layer = bytes × T × (6 hidden + (3 + n) query + (2 + n) key + greatest(6 feed-forward, 6 query + 2 key))
 --           + bytes × padded rows × (2 query + 2 key) + T × statistics
 --   n = 1 where queries and keys have norms of their own, else 0
 --
@@ -32,7 +32,7 @@ CREATE OR REPLACE MACRO runs_own_blocks(model, scenario) AS coalesce(has_own_blo
 
 -- Rotations in 16 bits of the positions that Unsloth makes at once, or of all that a micro-batch has.
 CREATE OR REPLACE MACRO own_rotation_rows(model, scenario) AS
-    greatest(least(scenario.unsloth_rotation_rows, coalesce(model.max_context_tokens, scenario.unsloth_rotation_rows)),
+    greatest(least(4 * scenario.unsloth_rotation_step, model.max_context_tokens),
         scenario.unsloth_rotation_step * ceil(scenario.context_tokens / scenario.unsloth_rotation_step));
 CREATE OR REPLACE MACRO own_rotation_bytes(model, scenario, row_count) AS
     2 * scenario.compute_bytes * model.head_dim_max * row_count;
@@ -52,7 +52,7 @@ CREATE OR REPLACE MACRO own_block_kept(layer, model, scenario) AS
 -- Without the compiler packed rows tell their positions, and all rotations that the model has are made.
 CREATE OR REPLACE MACRO own_block_work(layer, block, model, scenario) AS greatest(
     step_tokens(scenario) * scenario.compute_bytes
-        * greatest(6 * block.width, 7 * layer.query_width + 3 * layer.key_width),
+        * greatest(6 * block.width, 6 * layer.query_width + 2 * layer.key_width),
     step_tokens(scenario) * scenario.compute_bytes * 4 * block.width + scenario.dequantised,
     step_tokens(scenario) * scenario.compute_bytes * 3 * block.width + 2 * scenario.dequantised
         + own_rotation_bytes(model, scenario, greatest(coalesce(model.max_context_tokens, 0)
