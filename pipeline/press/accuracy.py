@@ -77,7 +77,7 @@ COMPARED = {
     "with_adapters": "f.weights_bytes + f.adapters_bytes",
     # what the allocator holds of a model that was loaded, with its adapters
     "reserved_before_training": "f.weights_bytes + f.adapters_bytes + rounding_bytes(m, f)::BIGINT + packing_bytes(m, f)",
-    "reserved": "f.total_bytes - coalesce(run.process_context_bytes, k.process_context_bytes)::BIGINT",
+    "reserved": "f.total_bytes - k.process_context_bytes::BIGINT",
     "resident": f"{_RESIDENT} + {_WORKSPACE}",
     "resident_fused": f"{_RESIDENT} + {_FUSED_ROTATIONS} + {_WORKSPACE}",
     "generated": f"{_RESIDENT} + {_OLD_CACHE} + rounding_bytes(m, f)::BIGINT + {_WORKSPACE}",

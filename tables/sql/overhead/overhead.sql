@@ -117,6 +117,7 @@ CREATE OR REPLACE MACRO overhead_bytes(scenario, constants, model, gradients) AS
         WHEN scenario.phase_id <> 'inference' AND scenario.graph IS NOT NULL THEN 0
         WHEN scenario.phase_id <> 'inference' THEN
             constants.cublas_workspace_bytes + unused_training_bytes(scenario, constants, gradients)
+            + iif(scenario.has_own_blocks, constants.unsloth_kernels_bytes, 0)
         WHEN scenario.reads_prompt = 'whole' THEN constants.cublas_workspace_bytes
             + rounding_bytes(model, scenario)
             + unused_blocks_bytes(scenario, constants) + packing_bytes(model, scenario)
