@@ -3,6 +3,7 @@
 --   overhead_bytes = process context + workspace + communication buffers (from two GPUs)
 --     + transformers: what the allocator rounds large weights up to, and cached but unused blocks, a share of
 --       what every step allocates anew (of training: overhead/unused.sql)
+--     + Unsloth: the kernels that Triton compiles, where it runs layers itself
 --     + what loading through bitsandbytes leaves cached (measured-rows, group glm4 in 4 bits: 0.6 to 1.3 GB beyond all
 --         else, its head has 1.2)
 --     + vLLM: the same rounding, non-torch memory (NCCL's buffers included) and CUDA graphs; of a checkpoint in MXFP4
