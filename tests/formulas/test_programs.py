@@ -316,8 +316,9 @@ def test_unsloth_of_july_2025_makes_no_logits_of_many_tokens(footprint_of):
         checkpointing="full", lora_rank=16, lora_targets="all-linear", context_tokens=32768, loss="full",
     )  # fmt: skip
     assert whole["activations_bytes"] - held[32768] > 2 * 2 * (32768 - 1024) * 128256
-    newest = footprint_of(**said, context_tokens=32768, sequences=1)
-    assert held[32768] <= newest["activations_bytes"]
+    # (of a release whose layers are counted alike)
+    by_free = footprint_of(**said, context_tokens=32768, sequences=1, program_version="2026.8")
+    assert held[32768] <= by_free["activations_bytes"]
 
 
 def test_unsloth_of_july_2025_is_read_for_cards_that_its_loss_runs_on(book):

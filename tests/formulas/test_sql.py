@@ -44,6 +44,7 @@ SAID = {
     "activations/training/loss.sql": ({6}, COPIES),
     "activations/training/moments.sql": ({5, 6}, COPIES),
     "activations/training/norms.sql": ({12}, COPIES),
+    "activations/training/own_blocks.sql": ({6}, COPIES),
     "capacity/limits.sql": ({1.0001}, "steeper by more than numbers are rounded"),
     "ask/engine_setting.sql": ({100, 1000, 1048576}, f"shares are told in hundredths and thousandths; {UNITS}"),
     "ask/fits_in.sql": ({53, 256, 1048576}, f"{GRID}: four an octave from 256 tokens on"),

@@ -67,6 +67,7 @@ WITH gap AS (
         list(engine_id ORDER BY engine_id) FILTER (gap = 'rotated') AS rotating_engines,
         list(engine_id ORDER BY engine_id) FILTER (gap = 'in-place') AS in_place_engines,
         list(engine_id ORDER BY engine_id) FILTER (gap = 'in-half') AS in_half_engines,
+        list(engine_id ORDER BY engine_id) FILTER (gap = 'block') AS block_engines,
         list(engine_id || ' ' || gap || ' ' || how ORDER BY engine_id, gap, how)
             FILTER (gap IN ('load', 'memory')) AS gap_reasons
     FROM (
@@ -96,6 +97,6 @@ without AS (
     GROUP BY model_id
 )
 SELECT model_id, engine_gaps, unread_engines, unfused_engines, fused_engines, rotating_engines,
-    in_place_engines, in_half_engines, gap_reasons,
+    in_place_engines, in_half_engines, block_engines, gap_reasons,
     windowed_engines, towerless_engines, speechless_engines, headless_engines
 FROM gap FULL JOIN windowed USING (model_id) FULL JOIN without USING (model_id);

@@ -3,6 +3,7 @@
 --   overhead_bytes = process context + workspace + communication buffers (from two GPUs)
 --     + transformers: what the allocator rounds large weights up to, and cached but unused blocks, a share of
 --       what every step allocates anew (of training: overhead/unused.sql)
+--     + Unsloth: the kernels that Triton compiles, where it runs layers itself
 --     + what loading through bitsandbytes leaves cached (measured-rows, group glm4 in 4 bits: 0.6 to 1.3 GB beyond all
 --         else, its head has 1.2)
 --     + vLLM: the same rounding, non-torch memory (NCCL's buffers included) and CUDA graphs; of a checkpoint in MXFP4
@@ -117,6 +118,7 @@ CREATE OR REPLACE MACRO overhead_bytes(scenario, constants, model, gradients) AS
         WHEN scenario.phase_id <> 'inference' AND scenario.graph IS NOT NULL THEN 0
         WHEN scenario.phase_id <> 'inference' THEN
             constants.cublas_workspace_bytes + unused_training_bytes(scenario, constants, gradients)
+            + iif(scenario.has_own_blocks, constants.unsloth_kernels_bytes, 0)
         WHEN scenario.reads_prompt = 'whole' THEN constants.cublas_workspace_bytes
             + rounding_bytes(model, scenario)
             + unused_blocks_bytes(scenario, constants) + packing_bytes(model, scenario)

@@ -379,6 +379,8 @@ SELECT
     -- (llama.cpp counts the head as a layer, so that the first GPU has one more than the last, which has the head)
     coalesce(least(ceil((model.layer_count + iif(scenario.reads_prompt = 'compute-buffer', 1, 0))
         / scenario.pipeline_parallel), model.layer_count) / greatest(model.layer_count, 1), 1) AS stage_share,
-    has_fused_sinks(model, scenario.engine_id) AS has_fused_sinks,
+    has_fused_sinks(model, scenario.engine_id) AS has_fused_sinks, runs_own_blocks(model, scenario) AS has_own_blocks,
+    constants.unsloth_rotation_step, constants.unsloth_padded_rows,
     sharding_reason(model, scenario) AS sharding_reason
-FROM (SELECT resolved AS scenario FROM resolved) LEFT JOIN shape_row ON shape_row.model_id = scenario.model_id;
+FROM (SELECT resolved AS scenario FROM resolved) LEFT JOIN shape_row ON shape_row.model_id = scenario.model_id
+CROSS JOIN constants_row;

@@ -220,19 +220,23 @@ CREATE OR REPLACE MACRO optimizer_moment(model, scenario, optimizer, stage) AS
 -- The moments of a step on one stage, with what several GPUs add to each.
 CREATE OR REPLACE MACRO moments(model, scenario, optimizer, stage) AS iif(scenario.graph IS NOT NULL,
     graph_moments(model, scenario, stage), {
-    'loss': loss_moment(model, scenario, stage) + gathered_at_loss(model, scenario, stage)
-        + gathered_for_tiles(model, scenario, stage) + model.mask_buffer_bytes + images_held(model, scenario),
-    'forward': greatest(forward_moment(model, scenario, stage) + text_beside_tower_bytes(model, scenario),
+    'loss': iif(scenario.has_own_blocks, own_loss_moment(model, scenario, stage),
+        loss_moment(model, scenario, stage) + gathered_at_loss(model, scenario, stage)
+        + gathered_for_tiles(model, scenario, stage) + model.mask_buffer_bytes + images_held(model, scenario)),
+    'forward': iif(scenario.has_own_blocks, 0, greatest(
+            forward_moment(model, scenario, stage) + text_beside_tower_bytes(model, scenario),
             tower_moment(model, scenario, stage)) + gathered_at_forward(model, scenario, stage)
-        + model.mask_buffer_bytes + images_held(model, scenario),
-    'backward': backward_moment(model, scenario, stage, scenario.sums, scenario.made_in_layer)
+        + model.mask_buffer_bytes + images_held(model, scenario)),
+    'backward': iif(scenario.has_own_blocks, own_block_moment(model, scenario, stage),
+        backward_moment(model, scenario, stage, scenario.sums, scenario.made_in_layer)
         + gathered_at_backward(model, scenario, stage) + scenario.dequantised
         + last_unpacking_bytes(model, scenario, scenario.sums) + model.mask_buffer_bytes
-        + images_held(model, scenario),
+        + images_held(model, scenario)),
     'end': end_moment(model, scenario, stage) + gathered_at_end(model, scenario, stage) + model.mask_buffer_bytes
-        + images_at_end(model, scenario),
+        + images_at_end(model, scenario) + own_standing_bytes(model, scenario),
     'optimizer': optimizer_moment(model, scenario, optimizer, stage) + converted_gradients(scenario, stage)
         + iif(scenario.scheme = 'ddp', stage.gradients, 0) + model.mask_buffer_bytes + pixel_bytes(model, scenario)
+        + own_standing_bytes(model, scenario)
 });
 
 CREATE OR REPLACE MACRO largest_moment(moments) AS
