@@ -7,7 +7,7 @@
 
 A row is a layer (widths in elements), its base (bf16, or packed in four bits) and tokens of a micro-batch. The layer is run by the installed
 package's functions (LoRA_QKV, LoRA_W, LoRA_MLP and its norms and rotations; unsloth_layer.py) as one region that PyTorch compiles
-(fake_inductor.py), and once more without the compiler. Written are the most bytes alive in the backward pass beside weights, adapters and
+(fake_inductor.py), and once more without the compiler. Written are the most bytes alive in a step beside weights, adapters and
 rotations, with the layer's input and the gradient that it is given: `compiled_bytes`, `eager_bytes` (the place of an unpacked matrix is in the
 latter). Storages are rounded to 512 bytes; what Triton's kernels or cuBLAS take inside is not there, of cuDNN's backward pass the sum in fp32.
 
