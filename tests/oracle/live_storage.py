@@ -35,6 +35,9 @@ def scratch_bytes(func, args) -> int:
         accumulator = 4 * batch * heads * _round(tokens, 128) * _round(width, 32 if width <= 128 else 64)
         expanded = 2 * query.element_size() * batch * key.shape[2] * heads * width if key.shape[1] != heads else 0
         return statistics + accumulator + expanded
+    if func is aten._scaled_dot_product_cudnn_attention_backward.default:
+        query = args[1]  # gradients of queries are summed in fp32, with two numbers of each row
+        return 4 * query.numel() + 8 * query.shape[0] * query.shape[1] * query.shape[2]
     if func is aten._scaled_dot_product_efficient_attention_backward.default:
         query = args[1]
         batch, heads, tokens, width = query.shape
