@@ -22,7 +22,9 @@ with Path(__file__).with_name("alone_types.csv").open(encoding="utf-8", newline=
     TYPES = {row["name"]: row["type"] for row in csv.DictReader(_file)}
 STRING = re.compile(r"'(?:[^']|'')*'")
 CALL = re.compile(r"(?<![\w.])(\w+)\(")
-_PATH = re.compile(r"(?<![\w.])([a-z_]\w*)((?:\.\w+)*)")
+_PATH = re.compile(r"(?<![\w.])([a-z_]\w*)((?:\.\w+|\[\d+\])*)")
+_ELEMENT = re.compile(r"\(([a-z_]\w*(?:\.\w+|\[\d+\])*)\)(?=\.)")  # as DuckDB writes `a.b[1].c`: (a.b[1]).c
+_STEP = re.compile(r"\.(\w+)|\[\d+\]")
 _LAMBDA = re.compile(r"lambda ([\w, ]+):")
 _THROUGH = ("list_transform", "list_filter", "list_sort", "list_reduce")
 # elements of lists that formulas take by their place
@@ -92,7 +94,7 @@ def macros(connection: duckdb.DuckDBPyConnection) -> dict[str, Macro]:
 
 
 def _read(macro: Macro, called: Mapping[str, Macro]) -> None:
-    text = STRING.sub("''", macro.text)
+    text = _ELEMENT.sub(r"\1", STRING.sub("''", macro.text))
     # a name may be that of several lambdas
     names = {name: [node] for name, node in macro.reads.items()}
     for name in names.keys() & _LISTS.keys():
@@ -120,7 +122,12 @@ def _elements(name: str, node: Node) -> None:
 def _nodes(path: str, names: Mapping[str, list[Node]]) -> list[Node]:
     match = _PATH.fullmatch(path.strip("() "))
     found = names.get(match[1], []) if match else []
-    for name in match[2].split(".")[1:] if match else ():
+    for step in _STEP.finditer(match[2]) if match else ():
+        name = step[1]
+        if name is None:
+            # an element by its place
+            found = [node.each() for node in found]
+            continue
         found = [node.field(name) for node in found]
         for node in found:
             _elements(name, node)
