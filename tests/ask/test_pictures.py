@@ -102,8 +102,8 @@ def test_diffusers_may_be_named_and_what_others_hold_is_not_known(ask_json, ask)
         (TEXT, ("--frames", 9), "--frames is of what makes videos"),
         (
             TEXT,
-            ("--phase", "qlora", "--image-size", "512x512"),
-            "How much images take in a training is known of a LoRA",
+            ("--phase", "full", "--image-size", "512x512"),
+            "How much images take in a training is known of LoRA and QLoRA",
         ),
     ],
 )
