@@ -88,7 +88,7 @@ def test_what_a_model_sees_with_is_a_second_file_of_gguf_and_counted(ask_json, h
     size = held(GGUF)["second_file_bytes"]
     with duckdb.connect(str(folder / "almanac.duckdb"), read_only=True) as connection:
         total = "SELECT weights_bytes FROM footprint_of($1, dtype_id := 'gguf-q4_k_m')"
-        (own,), (original,) = (connection.execute(total, [name]).fetchone() for name in (GGUF, SEEING))
+        (own,), (original,) = (connection.execute(total, [name]).fetchall()[0] for name in (GGUF, SEEING))
     # the formula holds the towers in 16 bits, and pads what is not a whole row
     assert original - own == pytest.approx(size, rel=1e-5) and size > 600_000_000
     taken = ask_json("fits", GGUF, *CARD)["taken"]

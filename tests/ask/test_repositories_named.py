@@ -59,7 +59,7 @@ class _Almanac:
         return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
     def value(self, query, values=None):
-        return self.connection.execute(query, values or {}).fetchone()[0] if "runs_on" not in query else False
+        return self.connection.execute(query, values or {}).fetchall()[0][0] if "runs_on" not in query else False
 
     def model(self) -> Model:
         (row,) = self.rows("FROM model WHERE model_id = $id", {"id": BASE})

@@ -267,7 +267,7 @@ def test_what_unsloth_loads_is_told_by_its_name(book, browser):
         asked = {"model_id": LOADED, "phase_id": "qlora", "program": "unsloth"}
         told = ask("return r.ask(own, more[0]).holds_for", LOADED, asked)
     columns = ", ".join(f"{name} := '{value}'" for name, value in asked.items() if name != "model_id")
-    (expected,) = book.execute(f"SELECT holds_for FROM footprint_of('{LOADED}', {columns})").fetchone()
+    (expected,) = book.execute(f"SELECT holds_for FROM footprint_of('{LOADED}', {columns})").fetchall()[0]
     assert ", loading unsloth/" in told and told == expected
 
 
@@ -294,8 +294,8 @@ def test_no_layers_lie_beside_a_chip_whose_memory_is_the_computers(book, browser
         )
     assert told == ["2 × X", "2 × X", "2 × X (2 computers)", "2 × X (2 computers)"]
     reason = "its memory is the computer's, and there is no other to share a model with"
-    assert book.execute(query, ["m1-8gb"]).fetchone() == (None, reason)
-    assert book.execute(query, ["rtx-4060-ti-8gb"]).fetchone() == (True, None)
+    assert book.execute(query, ["m1-8gb"]).fetchall()[0] == (None, reason)
+    assert book.execute(query, ["rtx-4060-ti-8gb"]).fetchall()[0] == (True, None)
 
 
 def test_an_unknown_word_is_refused(book):

@@ -45,10 +45,10 @@ def test_the_calculator_says_what_the_terminal_says(browser, capsys):
         reckoned(book, browser, {model for model, *_ in CASES}, SCRIPTS) as ask,
     ):
         for model, dtype, gpu, gib, more in CASES:
-            card = book.execute("SELECT capacity_bytes, segment, name FROM gpu WHERE gpu_id = ?", [gpu]).fetchone()
+            card = book.execute("SELECT capacity_bytes, segment, name FROM gpu WHERE gpu_id = ?", [gpu]).fetchall()[0]
             asked = {"model_id": model, "phase_id": "inference", "dtype_id": dtype, "context_tokens": 8192} | more
             found = book.execute(LAYERS, {"model": model, "dtype": dtype})
-            layers = dict(zip([column[0] for column in found.description], found.fetchone(), strict=True))
+            layers = dict(zip([column[0] for column in found.description], found.fetchall()[0], strict=True))
             site = ask(TOLD, model, asked, dict(zip(("bytes", "segment", "name"), card, strict=True)), gib, layers)
             words = [word for name, value in more.items() for word in (WORDS[name], str(value))]
             given = ["--gpu", gpu, "--format", dtype, "--context", "8192", "--ram", f"{gib}GB", *words]

@@ -11,7 +11,7 @@ NAMED = {"dtype_id": "bf16", "context_tokens": 8192}
 def test_no_graphs_are_held(book, footprint_of):
     """Everything else is what it was: in vLLM 0.45 GiB and a part for each layer go, of experts half a GiB more."""
     layer, whole, experts = (
-        book.execute("SELECT value FROM constant WHERE constant_id = $1", [name]).fetchone()[0]
+        book.execute("SELECT value FROM constant WHERE constant_id = $1", [name]).fetchall()[0][0]
         for name in ("vllm_graphs_bytes_per_layer", "vllm_graphs_bytes", "vllm_graphs_experts_bytes")
     )
     for model, graphs in ((DENSE, whole + 36 * layer), (EXPERTS, whole + 48 * layer + experts)):

@@ -50,8 +50,8 @@ def test_every_class_was_counted_and_nothing_else_is_known_of_it(any_book):
     passed = "FROM forward_pass AS pass JOIN model ON model_type = pass_type AND model.parameter_count = pass.parameter_count"
     sizes = "SELECT count(DISTINCT (pass_type, pass.parameter_count))"
     assert (
-        any_book.execute(f"{sizes} {passed}").fetchone()
-        == any_book.execute(f"{sizes} FROM forward_pass AS pass").fetchone()
+        any_book.execute(f"{sizes} {passed}").fetchall()[0]
+        == any_book.execute(f"{sizes} FROM forward_pass AS pass").fetchall()[0]
     )
     caching = "SELECT model_id FROM attention_layer WHERE mechanism <> 'bidirectional'"
     described = f"SELECT model_id {passed} WHERE model_id IN (SELECT model_id FROM tower UNION {caching})"

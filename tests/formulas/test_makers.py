@@ -32,7 +32,7 @@ USUAL = [
 @pytest.mark.parametrize(("base", "dtype", "repository"), USUAL)
 def test_a_base_weighs_no_less_than_the_repositories_that_people_load(book, base, dtype, repository):
     query = "SELECT weights_bytes FROM weight WHERE model_id = $1 AND dtype_id = $2"
-    (told,), (held,) = (book.execute(query, asked).fetchone() for asked in ([base, dtype], [repository, "stored"]))
+    (told,), (held,) = (book.execute(query, asked).fetchall()[0] for asked in ([base, dtype], [repository, "stored"]))
     assert 0.995 * held <= told <= 1.12 * held
 
 
@@ -40,12 +40,12 @@ def test_a_table_of_n_grams_is_in_fp8_where_the_experts_are_in_nvfp4(book):
     """RadixArk's repository has 135.2 GB (vllm-project/vllm issue 53960), 47.7 GiB of them the table (sgl-project/sglang pull 37995); what its total
     has besides the model's parameters is the layer that predicts, in 16 bits."""
     query = "SELECT weights_bytes, input_bytes FROM weight WHERE model_id = 'Qwen/Qwen3.8-Flash-Next' AND dtype_id = $1"
-    (whole, rows), (_, sixteen) = (book.execute(query, [dtype]).fetchone() for dtype in ("nvfp4", "bf16"))
+    (whole, rows), (_, sixteen) = (book.execute(query, [dtype]).fetchall()[0] for dtype in ("nvfp4", "bf16"))
     assert sixteen - rows == pytest.approx(47.7 * 2**30, rel=0.001)
     predicts = 179_999_981_459 - 177_392_830_576
     assert whole + 2 * predicts == pytest.approx(135.2e9, rel=0.001)
     query = "SELECT note FROM model_packing WHERE model_id = 'Qwen/Qwen3.8-Flash-Next' AND dtype_id = 'nvfp4'"
-    assert "others keep it in 16 bits" in book.execute(query).fetchone()[0]
+    assert "others keep it in 16 bits" in book.execute(query).fetchall()[0][0]
 
 
 @pytest.mark.parametrize(
@@ -62,21 +62,21 @@ def test_a_table_of_n_grams_is_in_fp8_where_the_experts_are_in_nvfp4(book):
 def test_a_shape_that_was_lent_is_weighed_as_sources_say_that_it_is_packed(book, model_id, held_gb):
     (held,) = book.execute(
         "SELECT weights_bytes FROM weight WHERE model_id = $1 AND dtype_id = 'stored'", [model_id]
-    ).fetchone()
+    ).fetchall()[0]
     assert held / 1e9 == pytest.approx(held_gb, rel=0.002)
 
 
 def test_a_repository_whose_table_of_n_grams_is_in_fp8_weighs_it_so(book):
     """All of it on two cards of 96 GB (kubesimplify/website pull 267), which 16 bits of the table would not leave room for."""
     query = "SELECT weights_bytes, embedding_bytes FROM weight WHERE model_id = $1 AND dtype_id = 'stored'"
-    whole, tables = book.execute(query, ["Qwen/Qwen3.8-Flash-Next-FP8"]).fetchone()
+    whole, tables = book.execute(query, ["Qwen/Qwen3.8-Flash-Next-FP8"]).fetchall()[0]
     assert 51_200_245_760 < tables < 53e9 and 182e9 < whole < 184e9
 
 
 def test_a_repository_weighs_what_its_own_config_or_total_says(book):
     """Rows of makers are for models that are not published in the format: this one packs all, recurrent layers too."""
     query = "SELECT weights_bytes FROM weight WHERE model_id = 'Qwen/Qwen3.6-27B-FP8' AND dtype_id = $1"
-    asked, stored = (book.execute(query, [dtype]).fetchone()[0] for dtype in ("fp8", "stored"))
+    asked, stored = (book.execute(query, [dtype]).fetchall()[0][0] for dtype in ("fp8", "stored"))
     assert asked == stored < 31e9
 
 
@@ -86,7 +86,7 @@ def test_blocks_hold_what_the_weights_say_of_them(book):
         FROM weight WHERE model_id = 'Qwen/Qwen3.6-35B-A3B' AND dtype_id = $1
     """
     for dtype in ("awq-int4", "nvfp4", "bf16"):
-        blocks, whole = book.execute(query, [dtype]).fetchone()
+        blocks, whole = book.execute(query, [dtype]).fetchall()[0]
         assert blocks == pytest.approx(whole, rel=1e-4)
 
 

@@ -177,7 +177,7 @@ def test_mlx_vlm_holds_what_sees_and_the_embeddings_of_the_whole_prompt(footprin
     text, whole = (footprint_of(model, engine_id=engine, **asked) for engine in ("mlx-lm", "mlx-vlm"))
     (tower,) = book.execute(
         "SELECT tower_bytes FROM weight WHERE model_id = $1 AND dtype_id = 'mlx-4bit'", [model]
-    ).fetchone()
+    ).fetchall()[0]
     assert whole["weights_bytes"] - text["weights_bytes"] == tower > 8e8
     assert whole["activations_bytes"] - text["activations_bytes"] == pytest.approx(16384 * 2 * 4096, rel=1e-6)
     assert (whole["kv_cache_bytes"], whole["state_bytes"]) == (text["kv_cache_bytes"], text["state_bytes"])

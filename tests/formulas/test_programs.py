@@ -27,7 +27,9 @@ def test_a_context_that_depends_on_the_card_is_said_to(footprint_of, book):
     assert "at 4096 tokens, its own default on GPUs of less than 23 GiB together" in asked
     assert "32768 from 23 GiB on, 262144 from 47 GiB on" in asked
     assert footprint_of(MODEL, program="ollama", context_tokens=4096)["holds_for"] == "Ollama 0.31.2 to 0.33"
-    (on_card,) = book.execute(f"SELECT holds_for FROM fits_on('rtx-4090', '{MODEL}', program := 'ollama')").fetchone()
+    (on_card,) = book.execute(f"SELECT holds_for FROM fits_on('rtx-4090', '{MODEL}', program := 'ollama')").fetchall()[
+        0
+    ]
     assert on_card == asked
 
 
@@ -199,9 +201,9 @@ def test_a_program_whose_engine_depends_on_the_card_is_told_by_the_card(book, fo
     for card in ("quadro-rtx-6000", "mi300x"):  # Turing, and what has no such number
         (told,) = book.execute(asked, ["0.9.2", card]).fetchall()
         assert told[0] is None and "on GPUs of compute capability 8.0 and later alone" in told[2]
-    assert book.execute(asked, ["0.10.2", "quadro-rtx-6000"]).fetchone()[0] == "fits"
+    assert book.execute(asked, ["0.10.2", "quadro-rtx-6000"]).fetchall()[0][0] == "fits"
     reach = f"SELECT max_context_tokens, unknown_reason FROM limits_on('quadro-rtx-6000', '{OLDER}', {said})"
-    assert book.execute(reach, ["0.10"]).fetchone()[0] is None and book.execute(reach, ["0.10.2"]).fetchone()[0]
+    assert book.execute(reach, ["0.10"]).fetchall()[0][0] is None and book.execute(reach, ["0.10.2"]).fetchall()[0][0]
     alone = footprint_of(OLDER, program="vllm", program_version="0.10", dtype_id="fp16", context_tokens=4096)
     assert alone["holds_for"].endswith("on GPUs of compute capability 8.0 and later")
 

@@ -176,7 +176,9 @@ def test_the_published_plans_are_what_the_macro_answers(book):
 def test_thousands_of_questions_at_once_stay_within_little_memory(whole_book):
     """What is beside a question (the ids that its words may mean, the model's row) is looked up, and not carried along by every row."""
     whole_book.execute("CREATE OR REPLACE TEMP TABLE asked_plan AS SELECT gpu_id, model_id, 'bf16' AS dtype_id, '1' AS users, '4096' AS context_tokens, NULL::VARCHAR AS kv_dtype_id, NULL::VARCHAR AS engine_id FROM (FROM gpu ORDER BY gpu_id LIMIT 20), (FROM model ORDER BY model_id LIMIT 100)")  # fmt: skip
-    limits = whole_book.execute("SELECT current_setting('memory_limit'), current_setting('temp_directory')").fetchone()
+    limits = whole_book.execute("SELECT current_setting('memory_limit'), current_setting('temp_directory')").fetchall()[
+        0
+    ]
     [(used,)] = whole_book.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchall()
     whole_book.execute(f"SET temp_directory = ''; SET memory_limit = '{int(used / 1e6) + 400}MB'")
     whole_book.execute("RESET disabled_optimizers")

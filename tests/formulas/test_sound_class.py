@@ -114,7 +114,7 @@ def test_what_comes_of_a_class_is_said(book):
     assert classes["pyannote/speaker-diarization-3.1"][2] == "speakers" and classes[HEARS][2] == "text"
     assert classes[SPEAKS][:2] == (
         "kokoro",
-        book.execute("SELECT note FROM sound_class WHERE sound_type = 'kokoro'").fetchone()[0],
+        book.execute("SELECT note FROM sound_class WHERE sound_type = 'kokoro'").fetchall()[0][0],
     )
     writers = sounds.writers(book)
     assert "unsloth/orpheus-3b-0.1-ft" in writers and writers.isdisjoint(classes)

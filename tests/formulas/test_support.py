@@ -178,7 +178,7 @@ def test_an_8_bit_cache_is_read_on_older_cards_where_flashinfer_reads_the_model(
 @pytest.mark.full
 def test_what_flashinfer_works_in_is_counted_beside_a_cache_in_fp8(footprint_of, book):
     """394 MiB for each group of layers, taken when the cache is there already."""
-    workspace = book.execute("SELECT constants.vllm_flashinfer_workspace_bytes FROM constants_row").fetchone()[0]
+    workspace = book.execute("SELECT constants.vllm_flashinfer_workspace_bytes FROM constants_row").fetchall()[0][0]
     for engine, model, groups in (("vllm", SMALL, 1), ("vllm", "google/gemma-2-2b-it", 2), ("sglang", SMALL, 0)):
         small, large = (
             footprint_of(model, dtype_id="bf16", engine_id=engine, kv_dtype_id=held)["overhead_bytes"]

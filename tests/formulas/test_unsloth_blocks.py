@@ -59,7 +59,7 @@ def told(book):
         "unpacked",
     ]
     rows = [read(row) for row in ROWS]
-    return [(row, *book.execute(ASKED, {name: row[name] for name in names}).fetchone()) for row in rows]
+    return [(row, *book.execute(ASKED, {name: row[name] for name in names}).fetchall()[0]) for row in rows]
 
 
 def halves(row: dict, elements: int) -> int:

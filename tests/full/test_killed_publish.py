@@ -68,7 +68,7 @@ class Publishing:
             assert manifest.damage(self.output / part) == [] and manifest.unlisted(self.output / part) == []
         with duckdb.connect(self.output / "tables" / "almanac.duckdb", read_only=True) as connection:
             asked = "SELECT count(*) FROM model JOIN footprint USING (model_id) WHERE total_bytes > 0"
-            assert connection.execute(asked).fetchone()[0] > 1000
+            assert connection.execute(asked).fetchall()[0][0] > 1000
 
 
 def killed(folder: Path, times: int) -> None:

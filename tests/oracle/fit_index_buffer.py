@@ -107,7 +107,7 @@ def main() -> None:
         rules = {kind: line for line in csv.DictReader(file) for kind in line["model_types"].split()}
     of: dict[str, list] = {}
     for number, row in enumerate(rows):
-        shape = book.execute(SHAPES.format(number=number)).fetchone()
+        shape = book.execute(SHAPES.format(number=number)).fetchall()[0]
         line = rules.get(shape[1]) if shape else None
         if not line or (line["is_for_one_sequence"] == "true" and int(row["sequences"]) > 1):
             continue

@@ -79,7 +79,7 @@ FITS = (
 def main(wanted: list[str]) -> None:
     steps = [row for row in step_account.read("reserved.csv") if row["peak_bytes"]]
     connection = step_account.book()
-    (usual,) = connection.execute("SELECT constants FROM constants_row").fetchone()
+    (usual,) = connection.execute("SELECT constants FROM constants_row").fetchall()[0]
     for fit in FITS:
         if wanted and not set(wanted) & set(fit.constants):
             continue

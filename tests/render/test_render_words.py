@@ -87,7 +87,7 @@ def sql():
 
 @given(text=st.text())
 def test_sql_literals_give_the_text_back(sql, text):
-    assert sql.execute(f"select {words.sql_text(text)}").fetchone()[0] == text
+    assert sql.execute(f"select {words.sql_text(text)}").fetchall()[0][0] == text
 
 
 def test_short_names_drop_maker_and_brand():

@@ -33,13 +33,13 @@ def test_who_wants_pictures_is_told_what_the_formulas_of_pipelines_say(open_page
                 for name, packed in zip(("denoiser_dtype_id", "text_dtype_id"), formats, strict=False)
             )
             query = f"SELECT verdict FROM pipeline_fits_on('rtx-3060-12gb', $1, {more}{asked} WHERE placement = $3"
-            verdict = lambda n: connection.execute(query, [MODELS[4], n, placement]).fetchone()[0]  # noqa: B023, E731
+            verdict = lambda n: connection.execute(query, [MODELS[4], n, placement]).fetchall()[0][0]  # noqa: B023, E731
             # what is read off between two sides is never too large, and no less than the sides that were asked
             above = min((n for n in made.wishes()[0].sizes if n > side), default=None)
             assert verdict(side) == "fits" and (above is None or verdict(above) != "fits")
         needs = connection.execute(
             f"SELECT total_bytes FROM pipeline_of($1, {asked} WHERE placement = 'model'", [MODELS[4], 1024]
-        ).fetchone()[0]
+        ).fetchall()[0][0]
     assert f"{needs / 2**30:.1f} of" in row.locator("td.rec").inner_text()
     parts = page.locator("#window tbody.misses tr", has_text="prxpixel-t2i").inner_text()
     # its transformer and its text encoder alone are 16 GiB, a block of them fits
@@ -64,7 +64,7 @@ def test_who_wants_videos_or_speech_is_told_what_is_known_of_them(open_page, fol
     asked = "width := 832, height := 480, frames := 33, is_tiled := true"
     with released(folder) as connection:
         query = f"SELECT total_bytes FROM pipeline_of($1, {asked}) WHERE placement = 'sequential'"
-        needs = connection.execute(query, [MODELS[5]]).fetchone()[0]
+        needs = connection.execute(query, [MODELS[5]]).fetchall()[0][0]
     told = row.locator("td.rec").inner_text()
     assert "one module, in tiles" in told and f"{needs / 2**30:.1f} of" in told
     page.locator("#window select[name=want]").select_option("listen")
@@ -74,13 +74,13 @@ def test_who_wants_videos_or_speech_is_told_what_is_known_of_them(open_page, fol
         verdict = lambda n: connection.execute(  # noqa: E731
             "SELECT verdict FROM fits_on('rtx-3060-12gb', $1, dtype_id := 'fp16', engine_id := 'transformers', audio_seconds := $2)",
             [MODELS[7], n],
-        ).fetchone()[0]
+        ).fetchall()[0][0]
         minutes = int(re.match(r"(\d+) min", row.locator("td.cell").first.inner_text())[1])
         # rounded down to a minute, and read off between two that were worked out
         assert verdict(60 * minutes) == "fits" and verdict(60 * (minutes + 2)) != "fits"
         needs = connection.execute(
             "SELECT total_bytes FROM footprint_of($1, dtype_id := 'fp16', engine_id := 'transformers')", [MODELS[6]]
-        ).fetchone()[0]
+        ).fetchall()[0][0]
     whisper = page.locator("#window tbody:not(.misses) tr", has_text="whisper-tiny")
     assert f"{needs / 2**30:.2f} of" in whisper.locator("td.rec").inner_text()
     assert whisper.locator("td.cell").first.inner_text() == "≥ 1 hour"
@@ -95,7 +95,7 @@ def test_who_wants_videos_or_speech_is_told_what_is_known_of_them(open_page, fol
         query = (
             "SELECT total_bytes, verdict FROM speech_fits_on('rtx-3060-12gb', $1, seconds := 3600, dtype_id := 'fp32')"
         )
-        needs, verdict = connection.execute(query, [MODELS[8]]).fetchone()
+        needs, verdict = connection.execute(query, [MODELS[8]]).fetchall()[0]
     assert verdict == "fits" and f"{needs / 2**30:.1f} of" in kokoro.locator("td.rec").inner_text()
     assert "seconds=3600" in page.url
     assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -136,7 +136,7 @@ def test_what_hears_is_asked_by_seconds(open_page, folder, site_url):
     with released(folder) as connection:
         asked = lambda model, n: connection.execute(  # noqa: E731
             "SELECT total_bytes FROM footprint_of($1, audio_seconds := $2)", [model, n]
-        ).fetchone()[0]
+        ).fetchall()[0][0]
         once, longer, window = asked(MODELS[7], 30), asked(MODELS[7], 300), asked(MODELS[6], None)
         assert longer > once and asked(MODELS[6], 300) is None
     gib = lambda need: f"{need / 2**30:.2g} GiB"  # noqa: E731
@@ -164,7 +164,7 @@ def test_pages_of_what_hears_or_speaks_tell_seconds(open_page, folder, width):
     with released(folder) as connection:
         for row, seconds in zip(table.all(), (30, 60, 300, 900, 1800, 3600), strict=True):
             query = "SELECT total_bytes FROM speech_of($1, seconds := $2, dtype_id := 'fp32')"
-            total = connection.execute(query, [MODELS[8], seconds]).fetchone()[0]
+            total = connection.execute(query, [MODELS[8], seconds]).fetchall()[0][0]
             assert float(row.locator("td").inner_text()) == pytest.approx(total / 2**30, rel=0.05)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.goto(page.url.replace("hexgrad/Kokoro-82M", "openai/whisper-tiny"))

@@ -114,7 +114,7 @@ def test_a_training_on_preferences_is_asked_of_its_own_macro(open_page, folder):
     assert query.startswith(f"FROM preference_of('dpo', '{KNOWN[0]}'")
     with released(folder) as connection:
         result = connection.execute(query)
-        row = dict(zip([column[0] for column in result.description], result.fetchone(), strict=True))
+        row = dict(zip([column[0] for column in result.description], result.fetchall()[0], strict=True))
     assert (
         answer.inner_text().startswith(f"{words.gib(row['total_bytes'])} GiB") and "does not fit" in answer.inner_text()
     )
@@ -197,7 +197,7 @@ def test_what_helps_where_it_does_not_fit_is_what_sql_says(open_page, folder):
 
         def longest(cache):
             asked = f"from limits_on('rtx-3060-12gb', 'Qwen/Qwen3-8B', dtype_id := 'gguf-{said[1].lower()}', kv_dtype_id := {cache})"
-            return connection.execute(f"select max_context_tokens {asked}").fetchone()[0]
+            return connection.execute(f"select max_context_tokens {asked}").fetchall()[0][0]
 
         assert [int(n.replace(",", "")) for n in said.groups()[1:]] == [longest("'q8_0'"), longest("null")]
         cards = int(re.search(r"(\d+) × RTX 3060", tuned)[1])
@@ -206,7 +206,7 @@ def test_what_helps_where_it_does_not_fit_is_what_sql_says(open_page, folder):
                 "select total_bytes * (1 + error_band), capacity_bytes from footprint_of('Qwen/Qwen3-8B', dtype_id := 'bf16', "
                 f"phase_id := 'full-finetune', context_tokens := 2048, sequences := 1, optimizer_id := 'adamw', checkpointing := 'full', "
                 f"gpu_count := {count}, sharding := 'zero3'), gpu where gpu_id = 'rtx-3060-12gb'"
-            ).fetchone()
+            ).fetchall()[0]
             assert (needs <= capacity) is holds
 
 
@@ -228,7 +228,7 @@ def test_what_does_not_fit_says_how_much_of_it_goes_to_the_card(open_page, folde
     with released(folder) as connection:
         split = connection.sql(SPLIT, params=asked).pl().row(0, named=True)
         # the table that people join says the same as the macro
-        assert connection.execute(MOST, asked).fetchone() == (split["gpu_layers"], split["cpu_expert_layers"])
+        assert connection.execute(MOST, asked).fetchall()[0] == (split["gpu_layers"], split["cpu_expert_layers"])
     flags = f"-ngl {split['gpu_layers']}"
     host = words.gib(split["host_bytes"])
     page = open_page(f"models/{model}/?gpu={gpu}")
@@ -329,7 +329,7 @@ def least(folder):
             "SELECT total_bytes FROM footprint_of($1, phase_id := 'qlora', context_tokens := 2048, sequences := 1, program := 'trl')",
             [MODELS[0]],
         )
-        return words.gib(found.fetchone()[0])
+        return words.gib(found.fetchall()[0][0])
 
 
 def test_the_first_screen_says_whose_choices_a_training_counts_and_who_makes_it_fit(open_page, least):
