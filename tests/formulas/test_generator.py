@@ -153,7 +153,8 @@ def test_asleep_the_larger_phase_counts(fits, trains, book):
     assert small["total_bytes"] == total_bytes + graphs + libraries
     standing = total_bytes - training["activations_bytes"] - training["gradients_bytes"]
     assert large["peak_phase"] == "generation" and large["total_bytes"] == standing + large["generator_bytes"]
-    assert (large["verdict"], awake["verdict"]) == ("fits", "no") and awake["generator_asleep_bytes"] is None
+    # (tight: the margin of the training lies on all of it)
+    assert (large["verdict"], awake["verdict"]) == ("tight", "no") and awake["generator_asleep_bytes"] is None
     assert "vllm_enable_sleep_mode=True" in large["engine_setting"]
 
 

@@ -180,7 +180,7 @@ def test_thousands_of_questions_at_once_stay_within_little_memory(whole_book):
         0
     ]
     [(used,)] = whole_book.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()").fetchall()
-    whole_book.execute(f"SET temp_directory = ''; SET memory_limit = '{int(used / 1e6) + 400}MB'")
+    whole_book.execute(f"SET temp_directory = ''; SET memory_limit = '{int(used / 1e6) + 500}MB'")
     whole_book.execute("RESET disabled_optimizers")
     try:
         [(told,)] = whole_book.execute("SELECT count(*) FROM serving_plans_in('asked_plan')").fetchall()
