@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .almanac import Almanac
 
 
-_ANY = "2TiB"  # more than any model takes
+_ANY = "20TiB"  # more than the largest takes in the largest format (Kimi-K3: weights of 10.1 TiB in fp32)
 
 
 def main(arguments: Sequence[str] | None = None, prog: str = "vram-almanac") -> int:

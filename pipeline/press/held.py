@@ -1,7 +1,7 @@
 """How footprints are held: the numbers of a model, and beside them the number of their scenario, whose own columns are there once.
 
 Some 600 scenarios stand behind millions of rows, and each would be told in some fifteen columns again: written so, a table took twice as long
-and an eighth more room. `footprint` and the ladder are views that put both together:
+and a tenth more room. `footprint` and the ladder are views that put both together:
 
     twin_footprint       model_id, dtype_id, scenario, context_tokens, the components, and what else is the model's own
     footprint_scenario   scenario, and all else that a row of `footprint` says

@@ -162,7 +162,7 @@ def test_a_format_that_two_engines_have_is_told_of_both(ask_json):
 def test_without_a_card_it_is_said_how_much_it_needs(ask, monkeypatch):
     monkeypatch.setattr("shutil.which", lambda name: None)
     status, _, problem = ask("fits", "how much vram for qwen3 8b")
-    assert status == 2 and "is the same question with --free 2TiB" in " ".join(problem.split())
+    assert status == 2 and "is the same question with --free 20TiB" in " ".join(problem.split())
 
 
 def test_a_card_that_no_engine_is_known_to_run_on_is_not_known(ask, ask_json, macro):

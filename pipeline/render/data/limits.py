@@ -89,7 +89,7 @@ def _limits(
     if known.is_empty():  # planning takes as long as thousands of answers
         names = dict.fromkeys(WHO, pl.String) | {other: pl.Int64} | dict.fromkeys(capacities, pl.Int64)
         return pl.DataFrame(schema=names)
-    # (a column for each card would be planned for each: that took eight times as long, of few models)
+    # (a column for each card would be planned for each: that took seven times as long, of few models)
     query = f"""
         SELECT {", ".join((*WHO, other))}, list_transform($capacities, lambda capacity: {limit}::BIGINT) AS found
         FROM (
