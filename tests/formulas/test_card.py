@@ -171,8 +171,8 @@ def test_what_lies_outside_the_allocator_is_what_is_told(measured, book):
 
 
 def test_layers_that_unsloth_runs_itself_hold_what_a_card_held(measured, footprint_of, book):
-    """Nothing of it was fitted to these rows: it is what the compiled code of such a layer makes (own_blocks.sql). What lies unused beside it is
-    a bound."""
+    """No coefficient of the layer was fitted to these rows: it is what the compiled code makes (own_blocks.sql), though they told what to look for
+    there. What lies unused beside it (own_hole_bytes) was chosen with them in view, so that the driver's totals hold no more than that choice."""
     context = dict(book.execute("SELECT constant_id, value FROM constant").fetchall())
     beyond = context["cuda_context_hopper_mib"] * MIB - context["process_context_bytes"]
     allocated, driver = [], []
