@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,7 @@ class Almanac:
     place: str
     manifest: Mapping[str, Any]
     note: str = ""  # how old a copy is, where its address does not answer
+    _named: dict[str, Row] = field(default_factory=dict)
 
     def rows(self, query: str, values: Mapping[str, Any] | Sequence[Any] = ()) -> list[Row]:
         """What a query answers, as dicts. Raises NoData where the file is not one of this almanac, or older than this command."""
@@ -63,6 +64,12 @@ class Almanac:
     def value(self, query: str, values: Mapping[str, Any] | Sequence[Any] = ()) -> Any:
         """The one value that a query answers."""
         return next(iter(self.rows(query, values)[0].values()))
+
+    def repository(self, name: str) -> Row:
+        """What a name speaks of: the row of `repository_of`, asked once."""
+        if name not in self._named:
+            (self._named[name],) = self.rows("FROM repository_of($name)", {"name": name})
+        return self._named[name]
 
     def ask(
         self, scenarios: Sequence[Row], card: str | None, free_bytes: int | None, told: str = "*", **how: Any

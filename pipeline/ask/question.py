@@ -237,7 +237,7 @@ def model_of(almanac: Almanac, asked: str, *, is_run: bool = False) -> Model:
     """The model of that name; where it is to be run, the one that is tuned to answer. Raises Wrong with the nearest names, Unknown where nothing is
     known of it but its name."""
     rows = almanac.rows("FROM model WHERE model_id = known_model($asked)", {"asked": asked})
-    (named,) = almanac.rows("FROM repository_of($asked)", {"asked": asked})
+    named = almanac.repository(asked)
     if named.get("ollama_tag") and not _OF_OLLAMA.search(asked):
         # (words that are a name of Ollama's library too say nothing of its file)
         of_file = ("dtype_id", "dtype_named", "note", "beyond_bytes", "ollama_tag")
@@ -376,9 +376,7 @@ def dtype_of(almanac: Almanac, asked: str, engine_id: str | None = None) -> str:
         {"asked": said, "maker": OF_ENGINE, "engine": engine_id},
     )
     if not rows and re.fullmatch(r"(?i)q[2-8]|awq|gptq", said):  # (as the name of a repository says it)
-        rows = almanac.rows(
-            "SELECT dtype_id FROM repository_of($name) WHERE dtype_id IS NOT NULL", {"name": f"it-{said}"}
-        )
+        rows = [named for named in [almanac.repository(f"it-{said}")] if named["dtype_id"]]
     if not rows:
         near = almanac.value(
             "SELECT nearest_ids('dtype', $asked)",

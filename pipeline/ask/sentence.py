@@ -13,19 +13,15 @@ from pipeline.base.bounds import in_words, visible
 
 from . import card_names
 from .almanac import Almanac
-from .near import is_tuned, meant_by
+from .near import meant_by
 from .near import unknown as unknown_name
 from .problems import Wrong
 from .question import named_program, phases_of
 from .said import Said, quoted
-from .sentence_words import BITS, LENDER, all_said, is_between, is_counted, spaced
+from .sentence_name import OF_NAME, check_format, format_of, is_name, is_of_name, place_of, untuned, with_size
+from .sentence_words import LENDER, all_said, spaced
 
 _PASTED = re.compile(r"(?i)(ollama run \S+)(?: (.+))?")  # a tag follows, and nothing else is of the name
-_COMMAND = re.compile(
-    r"(?i)(ollama (run|pull|show)|(vllm|sglang) serve|llama-(server|cli) -(hf|m)|hf download|lms (get|load))"
-)
-_SIZE = re.compile(r"(?i)\d+(?:\.\d+)?[bm]")
-_NUMBER = re.compile(r"(?i)v?\d+(\.\d+)*[bm]?")
 # what people want, by the word of the list of wishes
 _WISHES = {
     "coding": "code",
@@ -37,10 +33,8 @@ _WISHES = {
     "embedding": "embed",
     "coder": "code",
 }
-_SAME_SIZE = 0.06  # of the parameters, up to which a model is called by that size
 _OF_CARD = ("gpu", "free", "context", "users", "format", "kv", "ram")  # what is asked of all models too
-_BITS = "bits"  # no option: what is said of a name
-_LONGEST_NAME, _LONGEST = 10, 60  # words of a name, and of a question
+_LONGEST = 60  # words of a question
 _AMOUNT = re.compile(r"(?i)(\d{1,4}) ?gi?b")
 _ELSE = "What is none of the cards here is asked by its memory"
 _SAYS = "is no card, program, format, phase, context, number of users or other option"
@@ -48,10 +42,6 @@ _CARD = re.compile(
     r"(?i)\b(?:geforce |gtx |rtx |rx |radeon |quadro |tesla |arc |instinct |mi(?=\d))+\w+(?: (?:ti|super|xtx?|laptop))*"
 )
 _CARD_ALONE = re.compile(r"(?i)(?:rtx|gtx|rx|[a-z]{1,2})?\d{2,4}[a-z]{0,5}")
-_NOTED = "SELECT known.name, r.dtype_id, r.dtype_named, r.note FROM (SELECT unnest($names) AS name) AS known, LATERAL (FROM repository_of(known.name)) AS r"
-_OF_RUNS = "SELECT known.name, r.model_id, r.dtype_id, r.dtype_named FROM (SELECT unnest($names) AS name) AS known, LATERAL (FROM repository_of(known.name)) AS r"
-
-_COUNT = f"SELECT any_value(parameter_count) FROM ({_OF_RUNS}) AS named JOIN model USING (model_id)"
 
 
 def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespace, str]:
@@ -63,38 +53,38 @@ def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespa
     if pasted := _PASTED.fullmatch(" ".join(words)):
         words, start, count = [pasted[1], *(pasted[2] or "").split()], 0, 1
     elif not 1 <= len(words) <= _LONGEST or (
-        len(words) == 1 and not (_CARD_ALONE.fullmatch(words[0]) and not _models(almanac, words))
+        len(words) == 1 and not (_CARD_ALONE.fullmatch(words[0]) and not is_name(almanac, words[0]))
     ):
         return asked, ""  # (one word that no card is called by is a name)
     else:
-        start, count = _named(almanac, words)
+        start, count = place_of(almanac, words)
         if not count:
             return _without_options(almanac, asked, words)
     name = " ".join(words[start : start + count])
-    alone = partial(_format_of, name)
+    alone = partial(format_of, name)
     found, unheard = [], []
     for around in (words[:start], words[start + count :]):
         told, not_told = all_said(almanac, around, alone)
         found += told
         unheard += not_told
-    for bits in (said.value for said in found if said.option == _BITS):  # of which format, its program says
+    for bits in (said.value for said in found if said.option == OF_NAME):  # of which format, its program says
         name = f"{name} {bits}"
-    found = [said for said in found if said.option != _BITS]
-    name, unheard = _untuned(almanac, *_with_size(almanac, name, unheard))
+    found = [said for said in found if said.option != OF_NAME]
+    name, unheard = untuned(almanac, *with_size(almanac, name, unheard))
     asked, found = _of_its_option(asked, found)
     found, unheard = _of_its_size(almanac, found, unheard)
     found, unheard = _in_full(almanac, found, unheard)
-    if unheard and not pasted and _models(almanac, [asked.model]):
+    if unheard and not pasted and is_name(almanac, asked.model):
         return asked, ""  # (a word of its name that changes nothing: instruct)
     if unheard:
-        _check_format(almanac, name, unheard)
+        check_format(almanac, name, unheard)
         _check_card(almanac, words, unheard)
-    if len(unheard) == 1 and unheard == words[start + count : start + count + 1] and _is_of_name(name, unheard[0]):
+    if len(unheard) == 1 and unheard == words[start + count : start + count + 1] and is_of_name(name, unheard[0]):
         raise Wrong(unknown_name(almanac, " ".join([name, *unheard])))
     if unheard:
         near = almanac.value("SELECT nearest_models($asked)", {"asked": asked.model})
-        is_of_name = any(word.lower() in near.lower() for word in unheard)
-        more = f"Near it: {near}" if is_of_name else f"{_ELSE}: vram-almanac fits {visible(name)} --free 10GiB"
+        is_near = any(word.lower() in near.lower() for word in unheard)
+        more = f"Near it: {near}" if is_near else f"{_ELSE}: vram-almanac fits {visible(name)} --free 10GiB"
         raise Wrong(
             f"{in_words(asked.model)} is not in this almanac. Of it {visible(name)} is a model, and {in_words(unheard[0])} beside it {_SAYS}. {more}"
         )
@@ -108,12 +98,6 @@ def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespa
     told, sentence = _with_options(asked, asked.model, name, _as_its_program_does(almanac, found, asked))
     told.model = name
     return told, sentence
-
-
-def _is_of_name(name: str, word: str) -> bool:
-    """Whether a number behind a name may be typed of it (wan 2.9, qwen3 9b): a whole one behind a size is none."""
-    has_size = any(_SIZE.fullmatch(part) for part in re.split(r"[\s-]+", name))
-    return bool(_NUMBER.fullmatch(word)) and not (word.isdigit() and has_size)
 
 
 def _how_many(whole: str, found: Sequence[Said]) -> str:
@@ -159,7 +143,7 @@ def of_card(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Names
         spaced(asked.words).split() or asked.words.split(),
         lambda _, word: _wish(word, wished),
     )
-    if _models(almanac, unheard):
+    if any(is_name(almanac, word) for word in unheard):
         raise Wrong(
             f"{in_words(unheard[0])} names a model, which is asked by fits: vram-almanac fits {visible(asked.words)}"
         )
@@ -279,102 +263,8 @@ def _as_its_program_does(almanac: Almanac, found: Sequence[Said], asked: argpars
     return [Said("phase", phase, f"--phase {phase}") if said.is_loose and phase else said for said in closest]
 
 
-def _named(almanac: Almanac, words: Sequence[str]) -> tuple[int, int]:
-    """Where the longest run of words begins that names a model, and how many of them are needed for it; no words where none does."""
-    runs = [
-        (count, -start, " ".join(words[start : start + count]))
-        for start in range(len(words))
-        for count in range(1, min(len(words) - start, _LONGEST_NAME) + 1)
-        if not is_between(words[start])
-        and not any(  # (gemma3 12 users, llama 3 8b 100 concurrent users)
-            is_counted(" ".join(words[start + count - 1 : start + count + more])) for more in (1, 2)
-        )
-        and not _is_behind(words[start : start + count])
-        and all(re.search(r"[0-9A-Za-z]", word) for word in words[start : start + count])
-    ]
-    known = _models(almanac, [name for _, _, name in runs])
-    count, start, _ = max((run for run in runs if run[2] in known), default=(0, 0, ""))
-    return -start, _needed(almanac, words[-start : -start + count]) if count else 0
-
-
-def _is_behind(words: Sequence[str]) -> bool:
-    """Whether an id of the Hub stands behind other words, which are none of it (qlora Qwen/Qwen3-8B): but for the command that was pasted."""
-    at = next((at for at, word in enumerate(words) if "/" in word and "://" not in word), 0)
-    return at > 0 and not _COMMAND.fullmatch(" ".join(words[:at]))
-
-
-def _models(almanac: Almanac, names: Sequence[str]) -> set[str]:
-    """Those that name a model."""
-    query = f"""
-        SELECT name FROM (SELECT name, known_model(name) AS model_id FROM (SELECT unnest($names) AS name)) SEMI JOIN model USING (model_id)
-        UNION SELECT name FROM ({_OF_RUNS}) WHERE model_id IS NOT NULL
-    """
-    return {row["name"] for row in almanac.rows(query, {"names": list(names)})}
-
-
-def _needed(almanac: Almanac, words: Sequence[str]) -> int:
-    """How many of the words of a name are taken for what all of them are: what stands behind a file or a tag may be passed over there. (A word that the
-    model itself is called by is its own: the 4k of Phi-3-mini-4k.)"""
-    asked = [" ".join(words[:count]) for count in range(1, len(words) + 1)]
-    rows = almanac.rows(_OF_RUNS, {"names": asked})
-    found = {row["name"]: (row["model_id"], row["dtype_id"], row["dtype_named"]) for row in rows}
-    # (qwen3 alone is a tag of Ollama, which may be what qwen3 8b q4 is: what lies between says it is not the same name)
-    others = [count for count, name in enumerate(asked, 1) if found[name] != found[asked[-1]]]
-    count = max(others, default=0) + 1
-    model = (found[asked[-1]][0] or "").lower()
-    own, letters = set(re.split(r"[^\w.]+|_", model)), re.sub(r"[^a-z0-9]", "", model)
-    # (its name may have no blank where it was said with one: hunyuan video)
-    said = {at: re.sub(r"[^a-z0-9]", "", name.lower()) for at, name in enumerate(asked, 1)}
-    return max(count, *(at for at, word in enumerate(words, 1) if word.lower() in own or said[at] in letters), 1)
-
-
-def _with_size(almanac: Almanac, name: str, unheard: list[str]) -> tuple[str, list[str]]:
-    """A name with the size or the version that stands apart from it (qlora 70b on 2x3090 llama 3.3), where that names a model."""
-    for number in filter(_NUMBER.fullmatch, unheard):
-        rest = [word for word in unheard if word != number]
-        if _models(almanac, [f"{name} {number}"]):
-            return f"{name} {number}", rest
-        if not _SIZE.fullmatch(number):
-            continue
-        # (or says once more what the model has: mistral nemo 12b)
-        count = almanac.value(_COUNT, {"names": [name]})
-        said = float(number[:-1]) * {"b": 10**9, "m": 10**6}[number[-1].lower()]
-        if count and abs(count - said) <= _SAME_SIZE * said:
-            return name, rest
-    return name, unheard
-
-
-def _untuned(almanac: Almanac, name: str, unheard: list[str]) -> tuple[str, list[str]]:
-    """The id of what a model was made from, where the words say that it is meant: llama 3.2 3b base."""
-    rest = [word for word in unheard if word.lower() not in ("base", "pretrained", "pt")]
-    rows = almanac.rows(_OF_RUNS, {"names": [name]}) if len(rest) < len(unheard) else []
-    if not rows or not rows[0]["model_id"] or is_tuned(rows[0]["model_id"]) or rows[0]["dtype_named"]:
-        return name, unheard
-    return rows[0]["model_id"], rest
-
-
-def _check_format(almanac: Almanac, name: str, unheard: Sequence[str]) -> None:
-    """Raises Wrong for a word that is a format of programs which no formula here describes: exl2."""
-    names = [f"{name} {word}" for word in unheard]
-    for row in almanac.rows(_NOTED, {"names": names}):
-        if row["dtype_named"] and not row["dtype_id"]:
-            word = row["name"].rpartition(" ")[2]
-            raise Wrong(f"{in_words(word)} is no format of this almanac: {visible(row['note'] or row['dtype_named'])}")
-
-
 def _check_card(almanac: Almanac, words: Sequence[str], unheard: Sequence[str]) -> None:
     """Raises Wrong for a card that the almanac does not hold, with those near it."""
     found = _CARD.search(" ".join(words))
     if found and set(found[0].split()) & set(unheard):
         card_names.called(almanac, found[0])
-
-
-def _format_of(name: str, almanac: Almanac, word: str) -> Said | None:
-    """The format that a word behind a model's name says, as the name of a repository would: q4, awq; or its bits alone."""
-    if BITS.fullmatch(word):
-        return Said(_BITS, word)
-    # (behind a tag of Ollama too, of which it is no part)
-    for row in almanac.rows(_OF_RUNS, {"names": [f"{name.replace(':', '-')} {word}"]}):
-        if row["dtype_id"] and row["dtype_named"]:
-            return Said("format", row["dtype_id"], f"--format {row['dtype_id']}")
-    return None

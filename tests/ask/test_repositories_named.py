@@ -5,6 +5,7 @@ from __future__ import annotations
 import duckdb
 import pytest
 
+from pipeline.ask.almanac import Almanac
 from pipeline.ask.helps import commands_of, held_otherwise
 from pipeline.ask.problems import Unknown
 from pipeline.ask.question import Model, Use, in_its_format, model_of
@@ -17,11 +18,11 @@ ROW = {
 }  # fmt: skip
 
 
-class _Almanac:
+class _Almanac(Almanac):
     """A file of a base model, counted whole in 18 GB of nvfp4, and of repositories of it."""
 
     def __init__(self, of: dict[str, int | None], total: int | None = None) -> None:
-        self.connection = duckdb.connect()
+        super().__init__(duckdb.connect(), "a file of the test", {})
         self.connection.execute(
             """
             CREATE TABLE model (model_id VARCHAR, stored_format VARCHAR, family VARCHAR, downloads_30d BIGINT, parameter_count BIGINT,
@@ -53,13 +54,8 @@ class _Almanac:
             self.connection.execute("INSERT INTO work VALUES ($1, 'model-27b', $2)", [name, BASE])
             self.connection.execute("INSERT INTO weight VALUES ($1, 'nvfp4', $2)", [name, size])
 
-    def rows(self, query, values=None):
-        found = self.connection.execute(query, values or {})
-        names = [column[0] for column in found.description]
-        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
-
-    def value(self, query, values=None):
-        return self.connection.execute(query, values or {}).fetchall()[0][0] if "runs_on" not in query else False
+    def value(self, query, values=()):
+        return super().value(query, values) if "runs_on" not in query else False
 
     def model(self) -> Model:
         (row,) = self.rows("FROM model WHERE model_id = $id", {"id": BASE})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.ask.sentence import _needed
+from pipeline.ask.sentence_name import _needed
 from pipeline.ask.sentence_words import _IS_PROGRAM
 from tests.few import SMALL, TEXT
 
@@ -48,14 +48,9 @@ def test_a_word_of_the_models_own_name_is_no_option():
     """The 4k of Phi-3-mini-4k is in no almanac so small that tests ask it: the rule alone."""
 
     class Names:
-        def rows(self, _query, given):
-            known = {
-                name: "microsoft/Phi-3-mini-4k-instruct" for name in given["names"] if name.startswith("phi 3 mini")
-            }
-            return [
-                {"name": name, "model_id": known.get(name), "dtype_id": None, "dtype_named": None}
-                for name in given["names"]
-            ]
+        def repository(self, name):
+            known = "microsoft/Phi-3-mini-4k-instruct" if name.startswith("phi 3 mini") else None
+            return {"model_id": known, "dtype_id": None, "dtype_named": None}
 
     assert _needed(Names(), ["phi", "3", "mini", "4k"]) == 4
     assert _needed(Names(), ["phi", "3", "mini", "4k", "16k"]) == 4
