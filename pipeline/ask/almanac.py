@@ -47,6 +47,7 @@ class Almanac:
     manifest: Mapping[str, Any]
     note: str = ""  # how old a copy is, where its address does not answer
     _named: dict[str, Row] = field(default_factory=dict)
+    _schemas: dict[str, str] = field(default_factory=dict)
 
     def rows(self, query: str, values: Mapping[str, Any] | Sequence[Any] = ()) -> list[Row]:
         """What a query answers, as dicts. Raises NoData where the file is not one of this almanac, or older than this command."""
@@ -64,6 +65,14 @@ class Almanac:
     def value(self, query: str, values: Mapping[str, Any] | Sequence[Any] = ()) -> Any:
         """The one value that a query answers."""
         return next(iter(self.rows(query, values)[0].values()))
+
+    def schema_of(self, table: str) -> str | None:
+        """Where a table is: what is not published has a schema of its own, but in a file made of a config; None in a file from before there was
+        such a table."""
+        if not self._schemas:
+            tables = self.rows("SELECT table_name, min(schema_name) AS schema FROM duckdb_tables() GROUP BY table_name")
+            self._schemas = {row["table_name"]: row["schema"] for row in tables}
+        return self._schemas.get(table)
 
     def repository(self, name: str) -> Row:
         """What a name speaks of: the row of `repository_of`, asked once."""

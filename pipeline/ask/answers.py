@@ -38,13 +38,13 @@ from .scenarios import (
     unpacks,
     use_told,
 )
+from .serving_helps import served_otherwise
 from .settings import CARDS, counted_of, is_startable, kept_free_by, read_by_itself, said_setting, settings_of
 
 STATUS = {"fits": FITS, "tight": DOES_NOT, "no": DOES_NOT, None: UNKNOWN}
 WEIGHTS_ALONE = "SELECT weights_bytes FROM weight WHERE model_id = $id AND dtype_id = 'bf16'"
 BESIDE = "sglang"  # whose command stands beside that of vLLM
 MORE_CARDS = (2, 4, 8)  # that are tried where a model does not fit
-FEW_REQUESTS = 16  # that vLLM may run at once where it does not fit as it comes, or the users where these are more
 # what tells of many scenarios which of them fit
 _SORTED = "model_id, dtype_id, engine_id, gpu_count, kv_dtype_id, sequences, context_tokens, verdict"
 
@@ -160,13 +160,10 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
     if verdict != "fits":
         answer["helps"] = helps_of(almanac, model, card, use, rows, told, count, smaller)
         asked = [scenario_of(model, use, d, e, count) for d, e in main]
-        few = _of_few(almanac, model, card, use, main, count, verdict)
         answer["helps"] = [
             *_of_its_name(almanac, model, card, use, asked),
             *_raised(almanac, model, card, use, asked),
-            *(_of_text(almanac, model, card, use, asked) if seeing else []),
-            *few,
-            *(_eagerly(almanac, model, card, use, main, count) if not few or few[0]["verdict"] != "fits" else []),
+            *served_otherwise(almanac, model, card, use, main, count, verdict, sees=bool(seeing)),
             *answer["helps"],
         ]
     # (commands share cards by tensor parallelism alone, and say no share: the settings do)
@@ -230,51 +227,6 @@ def _of_its_name(almanac: Almanac, model: Model, card: Card, use: Use, asked: li
     return []
 
 
-def _of_few(
-    almanac: Almanac, model: Model, card: Card, use: Use, main: list[Any], count: int, verdict: str | None
-) -> list[dict[str, Any]]:
-    """vLLM told to run few requests at once, of as many tokens in a step as it reads on the card by itself: it sets no logits of 256 aside,
-    and captures fewer graphs. Where it does not fit at all that it barely does is said too."""
-    formats = [(d, e) for d, e in main if (use.engine_id or e) == "vllm"]
-    told = _with_few(almanac, card, use)
-    if not formats or told is None:
-        return []
-    asked = [scenario_of(model, told, d, e, count) for d, e in formats]
-    found, best = best_of(answered(almanac, asked, card, told, **beyond_of(model, use)))
-    is_better = found == "fits" or (found == "tight" and verdict == "no")
-    said = {"max_num_seqs": told.max_num_seqs, "batched_tokens": told.batched_tokens}
-    return [{"help": "requests", **said, **best}] if is_better and best else []
-
-
-def _with_few(almanac: Almanac, card: Card, use: Use) -> Use | None:
-    """The use with few requests told to vLLM, in steps of its own; None where that is said already or would not be fewer."""
-    few, counted = max(use.sequences or 1, FEW_REQUESTS), counted_of(almanac, "vllm")
-    if use.is_training or use.max_num_seqs or not counted or few >= counted["sequences"]:
-        return None
-    own = read_by_itself(almanac, card)
-    step = use.batched_tokens or (own if own and few <= own < counted["batched_tokens"] else None)
-    return replace(use, max_num_seqs=few, batched_tokens=step)
-
-
-def _eagerly(almanac: Almanac, model: Model, card: Card, use: Use, main: list[Any], count: int) -> list[dict[str, Any]]:
-    """A server told to capture no graphs: what they hold is not held, nor what compiling takes at the first start. Where that is not enough
-    vLLM is told to run few requests as well."""
-    formats = [(d, e) for d, e in main if (use.engine_id or e or "").partition("-")[0] in CARDS]
-    if use.is_training or use.enforce_eager or not formats:
-        return []
-    few = _with_few(almanac, card, use) if all((use.engine_id or e) == "vllm" for _d, e in formats) else None
-    for told in filter(None, (use, few)):
-        eager = replace(told, enforce_eager=True)
-        asked = [scenario_of(model, eager, d, e, count) for d, e in formats]
-        found, best = best_of(answered(almanac, asked, card, eager, **beyond_of(model, use)))
-        if found == "fits" and best:
-            said = (
-                {"max_num_seqs": few.max_num_seqs, "batched_tokens": few.batched_tokens} if few and told is few else {}
-            )
-            return [{"help": "eager", **said, **best}]
-    return []
-
-
 def _raised(almanac: Almanac, model: Model, card: Card, use: Use, asked: list[Row]) -> list[dict[str, Any]]:
     """Of a card that a person can let give more: what it takes then, where that is what is missing."""
     if card.free_bytes is not None or not card.raisable_bytes or card.count > 1:
@@ -284,16 +236,6 @@ def _raised(almanac: Almanac, model: Model, card: Card, use: Use, asked: list[Ro
     if verdict != "fits" or not best:
         return []
     return [{"help": "raised", "raised_by": card.raised_by, "raised_bytes": card.raisable_bytes, **best}]
-
-
-def _of_text(almanac: Almanac, model: Model, card: Card, use: Use, asked: list[Row]) -> list[dict[str, Any]]:
-    """Of a model that sees: what llama.cpp takes without what it sees with, where that is what is missing."""
-    is_asked = use.is_training or use.images or use.text_only or use.program not in (None, "llama.cpp")
-    of_llama = [row | {"text_only": True} for row in asked if row["engine_id"] == "llama.cpp"]
-    if is_asked or not of_llama:
-        return []
-    verdict, best = best_of(answered(almanac, of_llama, card, use, **beyond_of(model, use)))
-    return [{"help": "text", **best}] if verdict == "fits" and best else []
 
 
 def _in_stages(

@@ -15,8 +15,8 @@ def with_own(almanac: Almanac, model: Model, use: Use, cards: Iterable[Card], co
     As it is, where a context was said or that of the program is the same everywhere."""
     if use.program is None or use.is_training or use.context_tokens is not None:
         return use
-    if not almanac.value("SELECT count(*) FROM duckdb_tables() WHERE table_name = 'program_context'"):
-        return use  # (a file from before there was such a table)
+    if almanac.schema_of("program_context") is None:
+        return use
     size = sum((card.capacity_bytes or card.free_bytes or 0) * (count or card.count) for card in cards)
     steps = almanac.rows(
         "FROM own_context_of($program, version := $version, gpu_bytes := $size)",

@@ -23,7 +23,7 @@ def is_head(draft: Model | None) -> bool:
 
 
 def _head_of(almanac: Almanac, asked: str) -> Model | None:
-    if not almanac.value("SELECT count(*) FROM duckdb_tables() WHERE table_name = 'draft_head'"):
-        return None  # (a file from before there was such a table)
+    if almanac.schema_of("draft_head") is None:
+        return None
     found = almanac.rows("FROM draft_head WHERE lower(model_id) = lower($asked)", {"asked": asked.strip()})
     return Model(found[0]["model_id"], visible(found[0]["model_id"]), found[0]) if found else None

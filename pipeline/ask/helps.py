@@ -10,6 +10,7 @@ from pipeline.book import commands as pasted
 
 from . import host
 from .almanac import Almanac, Row
+from .problems import NoData
 from .question import Card, Model, Use
 from .scenarios import SMALL_CACHE, USUAL, told_of, verdict_of
 from .settings import kept_free_by
@@ -77,10 +78,15 @@ def helps_of(
 
 def _is_computer(almanac: Almanac, card: Card) -> bool:
     """Whether the card's memory is the computer's, so that several of them are as many computers (a file from before says it of none)."""
-    schema = almanac.value("SELECT any_value(schema_name) FROM duckdb_functions() WHERE function_name = 'is_computer'")
+    schema = almanac.schema_of("card_row")
     if card.gpu_id is None or schema is None:
         return False
-    return bool(almanac.value(f"SELECT {schema}.is_computer(gpu) FROM gpu WHERE gpu_id = $gpu", {"gpu": card.gpu_id}))
+    try:
+        return bool(
+            almanac.value(f"SELECT {schema}.is_computer(gpu) FROM gpu WHERE gpu_id = $gpu", {"gpu": card.gpu_id})
+        )
+    except NoData:
+        return False
 
 
 def _fits_without(row: Row, kept: int) -> bool:

@@ -40,9 +40,9 @@ def meant_by(almanac: Almanac, asked: str) -> tuple[str, str] | None:
     one with a letter wrong the only one of that size. None where nobody can say."""
     if not re.search(r"(?i)[a-z]{3}", asked) or re.search(r"[/:\\]|\.gguf$", asked, re.ASCII | re.IGNORECASE):
         return None
-    place = almanac.value("SELECT min(schema_name) FROM duckdb_tables() WHERE table_name = 'name_word'")
+    place = almanac.schema_of("name_word")
     if place is None:
-        return None  # (a file from before there was such a table)
+        return None
     # (a file from before there was such a rule takes any)
     has_rule = almanac.value("SELECT count(*) FROM duckdb_functions() WHERE function_name = 'is_told'")
     told = f"{place}.is_told(begins, $asked, unsaid_count, exact_count)" if has_rule else "true"

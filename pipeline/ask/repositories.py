@@ -40,8 +40,8 @@ def known_beside(almanac: Almanac, bases: str | None) -> str:
 
 def known_as_draft(almanac: Almanac, model_id: str) -> str:
     """Of a head that drafts for one model: how it is asked."""
-    if not almanac.value("SELECT count(*) FROM duckdb_tables() WHERE table_name = 'draft_head'"):
-        return ""  # (a file from before there was such a table)
+    if almanac.schema_of("draft_head") is None:
+        return ""
     rows = almanac.rows("SELECT of_model_id FROM draft_head WHERE model_id = $id", {"id": model_id})
     if not rows:
         return ""

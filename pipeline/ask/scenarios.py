@@ -27,6 +27,8 @@ COMPONENTS = tuple(
         "weights", "adapters", "kv_cache", "kv_padding", "state", "activations", "gradients", "optimizer", "overhead",
     )
 )  # fmt: skip
+# what a server or llama.cpp is told beside the format
+SERVED_WITH = ("max_num_seqs", "batched_tokens", "enforce_eager", "text_only")
 # of a training, by whoever made them
 CHOICES = ("checkpointing", "optimizer_id", "precision", "loss", "attention", "lora_rank", "lora_targets")
 
@@ -50,7 +52,8 @@ def beyond_of(model: Model, use: Use) -> dict[str, int | float]:
 
 def _once(rows: list[Row]) -> list[Row]:
     """Without fp16 where bf16 says the same: it is told of cards alone that do not run bf16, and then bf16 is not, if it runs."""
-    key = lambda row: tuple(row[name] for name in ("model_id", "engine_id", "gpu_count", "kv_dtype_id", "sequences"))  # noqa: E731
+    alike = ("model_id", "engine_id", "gpu_count", "kv_dtype_id", "sequences", *SERVED_WITH)
+    key = lambda row: tuple(row.get(name) for name in alike)  # noqa: E731
     answered = {dtype: {key(row) for row in rows if row["dtype_id"] == dtype and row["verdict"]} for dtype in _SIXTEEN}
     bf16, fp16 = (answered[dtype] for dtype in _SIXTEEN)
     dropped = {"fp16": lambda at: at in bf16 or at not in fp16, "bf16": lambda at: at in fp16 and at not in bf16}
@@ -170,8 +173,7 @@ def unpacks(stored: str | None, use: Use) -> bool:
 
 def sees(almanac: Almanac, model_id: str) -> bool | None:
     """Of a model that sees, whether anybody counted what llama.cpp sets aside for its tower; None of what does not see."""
-    # (a file from before there was such a table has none; one made of a config has no schema of its own for it)
-    place = almanac.value("SELECT min(schema_name) FROM duckdb_tables() WHERE table_name = 'seeing_model'")
+    place = almanac.schema_of("seeing_model")
     if place is None:
         return None
     rows = almanac.rows(f"SELECT has_counted_tower FROM {place}.seeing_model WHERE model_id = $id", {"id": model_id})
@@ -180,9 +182,9 @@ def sees(almanac: Almanac, model_id: str) -> bool | None:
 
 def packings_of(almanac: Almanac, model_id: str, told: list[Row]) -> list[Row]:
     """How makers of repositories pack the model in the formats that are told, where that is not all of it in the format."""
-    place = almanac.value("SELECT min(schema_name) FROM duckdb_tables() WHERE table_name = 'model_packing'")
+    place = almanac.schema_of("model_packing")
     if place is None:
-        return []  # (a file from before there was such a table)
+        return []
     rows = almanac.rows(f"SELECT dtype_id, note FROM {place}.model_packing WHERE model_id = $id", {"id": model_id})
     shown = {row["dtype_id"] for row in told}
     return sorted((row for row in rows if row["dtype_id"] in shown), key=lambda row: row["dtype_id"])
@@ -190,8 +192,8 @@ def packings_of(almanac: Almanac, model_id: str, told: list[Row]) -> list[Row]:
 
 def counted_pass(almanac: Almanac, model: Model) -> Row | None:
     """What is to know of a model whose forward pass was counted whole."""
-    if not almanac.value("SELECT count(*) FROM duckdb_tables() WHERE table_name = 'forward_pass'"):
-        return None  # (a file from before there was such a table)
+    if almanac.schema_of("forward_pass") is None:
+        return None
     return next(iter(almanac.rows(f"FROM ({TOLD}) WHERE model_id = $id", {"id": model.model_id})), None)
 
 

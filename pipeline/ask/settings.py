@@ -106,9 +106,9 @@ def unsaid(answer: dict[str, Any], shown: list[dict[str, str]], names: dict[str,
 
 def read_by_itself(almanac: Almanac, card: Card) -> int | None:
     """The tokens of a step that vLLM takes by itself on a card, where that is known."""
-    place = almanac.value("SELECT min(schema_name) FROM duckdb_tables() WHERE table_name = 'card_row'")
+    place = almanac.schema_of("card_row")
     if place is None or card.gpu_id is None:
-        return None  # (a file from before there was such a table)
+        return None
     rows = almanac.rows(
         f"SELECT card.vllm_read_tokens AS tokens FROM {place}.card_row WHERE gpu_id = $id", {"id": card.gpu_id}
     )

@@ -133,3 +133,14 @@ def test_what_a_model_sees_with_can_be_left_out(ask_json, ask, macro):
     for wrong in (("--program", "ollama"), ("--program", "vllm"), ("--images", 1), ("--phase", "lora")):
         status, _out, said = ask(*asked, "--no-mmproj", *wrong)
         assert status == 2 and "--no-mmproj" in said
+
+
+def test_what_a_model_sees_with_is_offered_to_be_left_out_where_that_is_what_is_missing(ask_json, ask):
+    """It was asked with the shorter formulas, which know of no such thing, and so was never offered to who said nothing else."""
+    asked = ("fits", SEEING, "--free", "3.5GiB", "--context", 8192)
+    told = ask_json(*asked)
+    (text,) = (one for one in told["helps"] if one["help"] == "text")
+    alone = ask_json(*asked, "--no-mmproj", "--format", text["dtype_id"])
+    assert told["verdict"] == "no" and alone["verdict"] == "fits"
+    assert text["total_bytes"] == alone["best"]["total_bytes"] and text["engine_id"] == "llama.cpp"
+    assert "Without what it sees with (--no-mmproj)" in " ".join(ask(*asked)[1].split())

@@ -342,3 +342,19 @@ def test_qlora_with_deepspeed_is_answered(ask_json):
     """The card runs what bitsandbytes packs whoever shares it."""
     told = ask_json("fits", LARGE, "--gpu", "2xh100-sxm", "--phase", "qlora", "--sharding", "zero3")
     assert told["verdict"] == "fits" and told["best"]["dtype_id"] == "nf4"
+
+
+def test_what_a_server_is_told_is_said_with_the_numbers_of_that_question(ask_json):
+    """All ways are one question: each is told with what is its own."""
+    found = set()
+    for free in ("18.2GiB", "19.6GiB"):
+        asked = ("fits", TEXT, "--free", free, "--format", "bf16", "--program", "vllm", "--context", 4096)
+        for one in ask_json(*asked)["helps"]:
+            if one["help"] in ("requests", "eager"):
+                flags = ["--enforce-eager"] * (one["help"] == "eager")
+                flags += ["--max-num-seqs", one["max_num_seqs"]] if one.get("max_num_seqs") else []
+                flags += ["--max-num-batched-tokens", one["batched_tokens"]] if one.get("batched_tokens") else []
+                own = ask_json(*asked, *flags)
+                assert (own["verdict"], own["best"]["total_bytes"]) == (one["verdict"], one["total_bytes"])
+                found.add((one["help"], own["verdict"]))
+    assert found == {("requests", "tight"), ("requests", "fits"), ("eager", "fits")}

@@ -150,7 +150,8 @@ SELECT
     NOT is_serving_engine(judged.engine_id)
         OR coalesce(default_share(judged, constants).vllm_default_share * judged.whole_bytes <= judged.capacity_bytes,
             false) AS share_is_free,
-    judged.holds_for, judged.reason AS unknown_reason
+    judged.holds_for, judged.reason AS unknown_reason,
+    judged.max_num_seqs, judged.batched_tokens, judged.enforce_eager, judged.text_only
 -- (a row in one column: see fits_on)
 FROM (SELECT fit_told AS judged FROM fit_told)
 CROSS JOIN constants_row;

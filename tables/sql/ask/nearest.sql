@@ -11,8 +11,8 @@
 
 CREATE OR REPLACE MACRO asked_id(asked) AS replace(lower(trim(asked)), ' ', '-');
 
--- All ids by kind, those first that are meant where several contain what was asked. (Looked up by kind, so that rows
--- whose reason names no id carry no list along.)
+-- All ids by kind, those first that are meant where several contain what was asked. One row: who looks up a kind asks
+-- nothing that hangs on the row that asks, which took longer to plan than all else of program_called.
 CREATE OR REPLACE TABLE known_ids AS
 WITH id_of AS (
     SELECT 'model' AS kind, model_id AS id, -coalesce(downloads_30d, -1) AS place FROM model
@@ -23,8 +23,9 @@ WITH id_of AS (
     UNION ALL SELECT 'engine', engine_id, len(engine_id) FROM engine
     UNION ALL SELECT 'KV dtype', kv_dtype_id, len(kv_dtype_id) FROM kv_dtype
     UNION ALL SELECT 'program', program_id, len(program_id) FROM program_known
-)
-SELECT kind, list(id ORDER BY place, id) AS ids FROM id_of GROUP BY kind ORDER BY kind;
+),
+by_kind AS (SELECT kind, list(id ORDER BY place, id) AS ids FROM id_of GROUP BY kind)
+SELECT list({'kind': kind, 'ids': ids} ORDER BY kind) AS kinds FROM by_kind;
 
 CREATE OR REPLACE MACRO likeness(id, asked, place) AS {
     'is_other': NOT contains(lower(id), asked),
@@ -35,7 +36,8 @@ CREATE OR REPLACE MACRO nearest_of(ids, asked) AS array_to_string(list_transform
 
 -- (the lambdas stand outside of the subquery: DuckDB 1 binds none in it)
 CREATE OR REPLACE MACRO nearest_ids(asked_kind, asked) AS nearest_of(
-    (SELECT known.ids FROM known_ids AS known WHERE known.kind = asked_kind), asked_id(asked));
+    list_filter((SELECT known.kinds FROM known_ids AS known), lambda one: one.kind = asked_kind)[1].ids,
+    asked_id(asked));
 CREATE OR REPLACE MACRO nearest_models(asked) AS coalesce(array_to_string(models_near(asked)[1:3], ', '),
     nearest_ids('model', asked));
 CREATE OR REPLACE MACRO nearest_gpus(asked) AS nearest_ids('GPU', asked);
