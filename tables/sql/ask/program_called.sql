@@ -12,6 +12,6 @@ WITH program_asked AS (
 )
 SELECT said.program AS program_id, known.name, said.engine_id, said.dtype_id, said.program_holds_for AS holds_for,
     known.name IS NOT NULL AND known.phase_reason IS NULL AS is_known,
-    with_nearest(said.program_reason, NULL) AS unknown_reason
+    with_nearest_program(said.program_reason) AS unknown_reason
 FROM with_program('program_asked') AS said
 LEFT JOIN program_name AS known ON known.program_name = said.program AND known.phase_id = said.phase_id;
