@@ -72,7 +72,7 @@ def run(asked: argparse.Namespace) -> int:
 
 
 def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
-    from . import card_names, containers, own, question, sentence
+    from . import card_names, containers, formats, models, own, question, sentence
     from .almanac import opened
     from .kinds import Said, asked_for
     from .page import Page
@@ -104,18 +104,18 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
         name = own.MODEL_ID if is_config else adapter.base if adapter else getattr(asked, "model", None)
         phase = getattr(asked, "phase", None) or question.INFERENCE
         is_run = phase == question.INFERENCE and not getattr(asked, "objective", None)
-        model = None if name is None else question.model_of(almanac, question.in_words_of(name, asked), is_run=is_run)
+        model = None if name is None else models.model_of(almanac, models.in_words_of(name, asked), is_run=is_run)
         if is_config:
             model = own.shown_as(model, asked.model)
         use = use_of(almanac, asked, adapter, model)
         if model is not None:
-            model, use = question.in_its_format(almanac, model, use)
+            model, use = formats.in_its_format(almanac, model, use)
             if not is_config and not adapter:
                 model = containers.in_its_files(almanac, name, model, use)
                 use = containers.in_its_program(almanac, model, use)
             question.check_use(model, use)
             if asked.command == "plan" or getattr(asked, "draft", None) or is_unlike:
-                question.check_file(model, use)
+                formats.check_file(model, use)
         said = Said(asked, model, use, page, is_config, adapter, is_unlike)
         try:
             answer, status = asked_for(asked, is_unlike=is_unlike)(almanac, said)
@@ -155,7 +155,7 @@ def _end(answer: dict[str, Any], status: int, almanac: Almanac, page: Any) -> No
 
 def _receipt(asked: argparse.Namespace, page: Any) -> tuple[dict[str, Any], int, Any]:
     """What a log says was held, beside what the almanac says."""
-    from . import question, receipt, words
+    from . import models, receipt, words
     from .almanac import opened
     from .cards import card_of
     from .uses import use_of
@@ -167,7 +167,7 @@ def _receipt(asked: argparse.Namespace, page: Any) -> tuple[dict[str, Any], int,
     with opened(asked.data, is_fresh=asked.fresh) as almanac:
         if asked.model is None and name.startswith(("/", ".")):  # a folder of the machine: its name is what there is
             name = name.rstrip("/").rpartition("/")[2]
-        model = question.model_of(almanac, name.replace(" ", "-"))
+        model = models.model_of(almanac, name.replace(" ", "-"))
         use = use_of(almanac, asked, None, model)
         count = card_of(almanac, asked.gpu).count if asked.gpu else 1
         answer = receipt.compared(almanac, model, use, found, count)

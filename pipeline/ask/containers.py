@@ -15,7 +15,8 @@ from pipeline.base.bounds import visible
 from .almanac import Almanac
 from .helps import has_stages
 from .problems import Unknown
-from .question import Model, Use, program_of
+from .programs import program_of
+from .question import Model, Use
 from .repositories import known_beside
 from .scenarios import sees
 from .words import ENGINES, gib_of

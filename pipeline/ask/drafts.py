@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pipeline.base.bounds import visible
 
-from . import question
+from . import models
 from .almanac import Almanac
 from .question import Model
 
@@ -15,7 +15,7 @@ def draft_of(almanac: Almanac, asked: str) -> Model | None:
     """The draft of that name; None for the model's own layers. Of a head nothing is known but as a draft."""
     if asked.strip().lower() in _OWN:
         return None
-    return _head_of(almanac, asked) or question.model_of(almanac, asked)
+    return _head_of(almanac, asked) or models.model_of(almanac, asked)
 
 
 def is_head(draft: Model | None) -> bool:

@@ -104,7 +104,7 @@ def _again(almanac: Almanac, asked: argparse.Namespace, answer: dict[str, Any], 
 
 
 def drafted(almanac: Almanac, said: Said) -> Answer:
-    from . import answers, contexts, drafts, question, several, words
+    from . import answers, contexts, drafts, formats, several, words
 
     if said.is_config or said.adapter or said.use.is_training or said.asked.free or said.is_unlike:
         raise Wrong("--draft is asked of models of the almanac on cards of one kind: without --phase and --free")
@@ -112,7 +112,7 @@ def drafted(almanac: Almanac, said: Said) -> Answer:
     use = contexts.with_own(almanac, said.model, said.use, [card])
     draft = drafts.draft_of(almanac, said.asked.draft)
     if draft is not None and not drafts.is_head(draft):
-        question.check_draft(draft)
+        formats.check_draft(draft)
     answer = several.drafted(almanac, said.model, draft, card, use)
     words.drafted(answer, said.page)
     return answer, answers.STATUS[answer["verdict"]]
@@ -147,7 +147,7 @@ def together(almanac: Almanac, said: Said) -> Answer:
 
 
 def fits(almanac: Almanac, said: Said) -> Answer:
-    from . import answers, contexts, own, question, sound_words, sounds, words
+    from . import answers, contexts, formats, own, sound_words, sounds, words
 
     asked, model, use = said.asked, said.model, said.use
     card = _divided(almanac, _asked_card(almanac, asked), use)
@@ -165,18 +165,18 @@ def fits(almanac: Almanac, said: Said) -> Answer:
     notes = [
         answer.get("taken"),
         None if said.is_config else model.note,
-        model.more_note if question.is_unread(model, use) else None,
+        model.more_note if formats.is_unread(model, use) else None,
         None if said.is_config else sounds.in_windows(almanac, model, use) if seconds is None else None,
     ]
     if any(notes):
         answer["taken"] = " ".join(filter(None, notes))
-    if question.is_unread(model, use):
+    if formats.is_unread(model, use):
         for each in answer["commands"]:
             each["note"] = " ".join(filter(None, (each["note"], ANOTHER)))
     if told:
         answer["adapter"] = told
     status = answers.STATUS[answer["verdict"]]
-    if question.is_left(model, use):  # a Yes is of other files than the one that was named
+    if formats.is_left(model, use):  # a Yes is of other files than the one that was named
         answer["not_in"], status = model.dtype_id, answers.STATUS[None]
         answer["not_in_reason"] = model.left_reason
         answer["commands"] = []  # (they load other files)

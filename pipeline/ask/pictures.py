@@ -11,7 +11,8 @@ from pipeline.book import commands as pasted
 from .almanac import Almanac, Row
 from .helps import has_stages
 from .problems import Unknown, Wrong
-from .question import INFERENCE, Card, Model, Use, named_program, program_of
+from .programs import named_program, program_of
+from .question import INFERENCE, Card, Model, Use
 from .repositories import by_file, known_parts
 from .scenarios import VERDICTS, card_told, use_told
 from .words import format_name

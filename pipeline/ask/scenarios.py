@@ -9,7 +9,8 @@ from pipeline.book import commands as pasted
 from pipeline.book.passes import TOLD
 
 from .almanac import Almanac, Row
-from .question import INFERENCE, OF_ENGINE, UNPACKED, Card, Model, Use, is_unread
+from .formats import OF_ENGINE, is_unread
+from .question import INFERENCE, Card, Model, Use
 from .works import held_of
 
 # Formats in which more cards, an 8-bit cache and smaller models are tried: the usual one of each engine.
@@ -168,7 +169,7 @@ def formats_of(almanac: Almanac, model: Model, card: Card, use: Use, *, every: b
 
 def unpacks(stored: str | None, use: Use) -> bool:
     """Whether a training's base is the checkpoint unpacked: one in few bits is trained itself in no phase but QLoRA."""
-    return use.is_training and use.phase_id != "qlora" and stored in UNPACKED
+    return use.is_training and use.phase_id != "qlora" and stored in pasted.UNPACKED
 
 
 def sees(almanac: Almanac, model_id: str) -> bool | None:

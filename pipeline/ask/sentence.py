@@ -16,7 +16,7 @@ from .almanac import Almanac
 from .near import meant_by
 from .near import unknown as unknown_name
 from .problems import Wrong
-from .question import named_program, phases_of
+from .programs import named_program, phases_of
 from .said import Said, quoted
 from .sentence_name import OF_NAME, check_format, format_of, is_name, is_of_name, place_of, untuned, with_size
 from .sentence_words import LENDER, all_said, spaced

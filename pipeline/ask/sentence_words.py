@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 
 from . import card_names, number_words, shared
 from .almanac import Almanac
+from .formats import dtype_of
 from .problems import Problem
-from .question import dtype_of, named_program
+from .programs import named_program
 from .said import Said, quoted
 from .values import MOST_LAYERS, OBJECTIVES, PHASES, phase_of
 
@@ -178,7 +179,7 @@ def _objective(_: Almanac, text: str) -> Said | None:
 
 
 def _cache(almanac: Almanac, text: str) -> Said | None:
-    from .question import kv_dtype_of
+    from .formats import kv_dtype_of
 
     found = _CACHE.fullmatch(text)
     if not found or (found[4] and found[4].lower() != found[3].lower()):

@@ -9,7 +9,8 @@ from typing import Any
 
 from .almanac import Almanac, Row
 from .problems import Problem
-from .question import Card, Model, Use, program_of
+from .programs import program_of
+from .question import Card, Model, Use
 from .scenarios import answered, scenario_of, told_of
 
 _EASIER = {

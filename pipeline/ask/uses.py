@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def use_of(almanac: Almanac, asked: argparse.Namespace, adapter: Any, model: Any) -> Use:
-    from . import pictures, question, shared
+    from . import formats, pictures, programs, question, shared
 
     objective = getattr(asked, "objective", None)
     phase = getattr(asked, "phase", None) or ("lora" if objective else question.INFERENCE)
@@ -43,7 +43,7 @@ def use_of(almanac: Almanac, asked: argparse.Namespace, adapter: Any, model: Any
     if is_made and named:
         pictures.check_program(almanac, named)
         named = None  # which is what is told
-    program = question.program_of(almanac, named, phase, bool(objective)) if named else None
+    program = programs.program_of(almanac, named, phase, bool(objective)) if named else None
     sharding, offload = getattr(asked, "sharding", None), getattr(asked, "offload", None)
     if (sharding or offload) and is_made:
         raise Wrong(
@@ -51,7 +51,7 @@ def use_of(almanac: Almanac, asked: argparse.Namespace, adapter: Any, model: Any
         )
     shares = shared.used(sharding, offload, program, is_training=is_training)
     text_only = _text_only(asked, program, is_text=not (is_made or is_training))
-    kv = question.kv_dtype_of(almanac, asked.kv) if asked.kv else None
+    kv = formats.kv_dtype_of(almanac, asked.kv) if asked.kv else None
     is_shared = any(getattr(asked, name, None) is not None for name in ("gpu_layers", "expert_layers"))
     # (of what llama.cpp alone is told, the others have nothing to say)
     is_shared |= getattr(asked, "attention", None) == "eager" or bool(kv and not program and _is_of_llama(almanac, kv))
@@ -65,7 +65,7 @@ def use_of(almanac: Almanac, asked: argparse.Namespace, adapter: Any, model: Any
         phase_id=phase,
         context_tokens=asked.context,
         sequences=asked.users or (None if program or objective else 1),
-        dtype_id=question.dtype_of(almanac, asked.format, program and program.engine_id) if asked.format else None,
+        dtype_id=formats.dtype_of(almanac, asked.format, program and program.engine_id) if asked.format else None,
         kv_dtype_id=kv,
         lora_rank=rank,
         lora_targets=targets,

@@ -6,9 +6,11 @@ import duckdb
 import pytest
 
 from pipeline.ask.almanac import Almanac
+from pipeline.ask.formats import in_its_format
 from pipeline.ask.helps import commands_of, held_otherwise
+from pipeline.ask.models import model_of
 from pipeline.ask.problems import Unknown
-from pipeline.ask.question import Model, Use, in_its_format, model_of
+from pipeline.ask.question import Model, Use
 from pipeline.book.commands import is_counted, repositories
 
 BASE, TOTAL = "maker/Model-27B", 27_000_000_000
