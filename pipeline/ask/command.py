@@ -155,12 +155,12 @@ def _end(answer: dict[str, Any], status: int, almanac: Almanac, page: Any) -> No
 
 def _receipt(asked: argparse.Namespace, page: Any) -> tuple[dict[str, Any], int, Any]:
     """What a log says was held, beside what the almanac says."""
-    from . import models, receipt, words
+    from . import models, receipt, receipt_lines, receipt_words
     from .almanac import opened
     from .cards import card_of
     from .uses import use_of
 
-    found = receipt.read(asked.log)
+    found = receipt_lines.read(asked.log)
     name = asked.model or found.words.get("model")
     if name is None:
         raise Wrong(f"{asked.log} does not name its model: vram-almanac fits MODEL --log {asked.log}")
@@ -176,7 +176,7 @@ def _receipt(asked: argparse.Namespace, page: Any) -> tuple[dict[str, Any], int,
         answer["taken"] = " ".join(filter(None, (model.note, unread))) or None
         columns = [row["column_name"] for row in almanac.rows("SELECT column_name FROM (DESCRIBE measured)")]
         answer["csv"] = receipt.as_csv(answer["measured"], columns)
-        words.receipt(answer, page)
+        receipt_words.receipt(answer, page)
         if answer["taken"]:
             page.say(answer["taken"])
         _end(answer, FITS, almanac, page)

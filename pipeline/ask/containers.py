@@ -14,12 +14,12 @@ from pipeline.base.bounds import visible
 
 from .almanac import Almanac
 from .helps import has_stages
+from .naming import ENGINES, gib_of
 from .problems import Unknown
 from .programs import program_of
 from .question import Model, Use
 from .repositories import known_beside
 from .scenarios import sees
-from .words import ENGINES, gib_of
 
 _DRAFTING = "ollama-mtp"  # what the names of its tags are taken for
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+(?<!\.gguf)", re.ASCII)

@@ -68,13 +68,13 @@ def plan(almanac: Almanac, said: Said) -> Answer:
 
 
 def what(almanac: Almanac, said: Said) -> Answer:
-    from . import answers, words
+    from . import answers, list_words, listing
 
     asked, use = said.asked, replace(said.use, ram_bytes=said.asked.ram)
-    answer = answers.what(almanac, _asked_card(almanac, asked), _wish(asked.wish or "chat"), use, asked.limit)
+    answer = listing.what(almanac, _asked_card(almanac, asked), _wish(asked.wish or "chat"), use, asked.limit)
     first = next(iter(answer.get("beside", {}).get("models") or answer["models"]), None)
     again = f"{first['model']} {_again(almanac, asked, answer, first)}" if first else ""
-    words.what(answer, said.page, again.rstrip())
+    list_words.what(answer, said.page, again.rstrip())
     has_any = answer["models"] or answer.get("beside", {}).get("models")
     return answer, answers.STATUS["fits" if has_any else None if answer["reason"] else "no"]
 

@@ -10,12 +10,12 @@ from pipeline.book import commands as pasted
 
 from .almanac import Almanac, Row
 from .helps import has_stages
+from .naming import format_name
 from .problems import Unknown, Wrong
 from .programs import named_program, program_of
 from .question import INFERENCE, Card, Model, Use
 from .repositories import by_file, known_parts
 from .scenarios import VERDICTS, card_told, use_told
-from .words import format_name
 
 # what is made where nobody says it, as site/made.csv has it
 PICTURE = {"width": 1024, "height": 1024, "frames": 1}

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import contexts, shared
+from .naming import PHASES, engine_name, format_name, gib_of, reach_of
 from .page import Page
 from .settings import CARDS
-from .words import PHASES, engine_name, format_name, gib_of, reach_of
 
 
 def plan(answer: dict[str, Any], page: Page) -> None:

@@ -9,12 +9,12 @@ from typing import Any
 from . import training_words
 from .almanac import Almanac, Row
 from .input_words import TRAINED_ON_TEXT
+from .naming import format_name, gib_of
 from .page import Page
 from .problems import Wrong
 from .question import Card, Model, Use
 from .scenarios import card_told, sees
 from .shared import check_cards
-from .words import format_name, gib_of
 
 _ARGUMENTS = (
     "phase_id := $phase, dtype_id := $dtype, context_tokens := $context, sequences := $sequences, lora_rank := $rank, lora_targets := $targets, lora_dropout := $dropout, program := $program, "

@@ -6,8 +6,8 @@ from typing import Any
 
 from pipeline.base import durations
 
+from .naming import VERDICTS, cards, format_name, gib_of
 from .page import Page
-from .words import VERDICTS, cards, format_name, gib_of
 
 
 def fits(answer: dict[str, Any], page: Page) -> None:

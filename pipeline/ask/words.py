@@ -7,49 +7,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from pipeline.base.bounds import visible
-
-from . import contexts, host_words, shared, training_helps, training_words
+from . import contexts, host_words, shared, training_words
+from .help_words import help_of
 from .input_words import at_of, counted_with, without_reach
+from .naming import (
+    ENGINES,
+    PHASES,
+    VERDICTS,
+    adapter_of,
+    cards,
+    engine_name,
+    format_name,
+    gib_of,
+    placed,
+    reach_of,
+)
 from .page import Page
 from .setting_words import holds_for, say_unsaid, setting_of_drafted, with_flags
 
 COMMANDS = 3  # that are shown; all of them with --all
-_GIB = 2**30
-VERDICTS = {"fits": "fits", "tight": "barely", "no": "no", None: "unknown"}
-PHASES = {
-    "inference": "run", "lora": "be fine-tuned by LoRA", "qlora": "be fine-tuned by QLoRA",
-    "full-finetune": "be fine-tuned in full", "pretrain": "be trained from the start",
-}  # fmt: skip
-ENGINES = {
-    "llama.cpp": "llama.cpp",
-    "vllm": "vLLM",
-    "transformers": "Transformers",
-    "mlx-lm": "MLX",
-    "mlx-vlm": "MLX-VLM",
-    "sglang": "SGLang",
-    "deepspeed": "DeepSpeed",
-    "exllamav3": "ExLlamaV3",
-}
-_PLACEMENTS = {
-    "resident": "all parts on the card",
-    "model": "one part at a time",
-    "group": "one module and the next one",
-    "sequential": "one module at a time",
-    "cached": "the denoiser alone, latents and text made before",
-}
-
-
-def placed(row: dict[str, Any]) -> str:
-    """How a pipeline's parts are placed, and what its denoiser and its text encoders are packed in."""
-    packed = row.get("denoiser_dtype_id")
-    told = _PLACEMENTS.get(row["placement"], row["placement"])
-    told += ", decoded in tiles" if row.get("is_tiled") else ""
-    parts = "denoiser and text encoders" if row.get("text_dtype_id") else "denoiser"
-    whole = row["dtype_id"] if row.get("dtype_id") not in (None, "bf16") else None  # (which is what is told unasked)
-    if packed:
-        return f"{told}, {parts} in {format_name(packed)}" + (f" and the rest in {whole}" if whole else "")
-    return f"{told}, in {whole}" if whole else told
 
 
 def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> None:
@@ -91,7 +67,7 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
         for how in filter(None, (_unpacked(answer), training_words.chosen(answer), shared.said(best))):
             page.say(how)
     if answer.get("adapter"):
-        page.say(_adapter(answer["adapter"]))
+        page.say(adapter_of(answer["adapter"]))
     if answer["formats"]:
         known = [row for row in answer["formats"] if row["verdict"] is not None]
         unknown = [row for row in answer["formats"] if row["verdict"] is None]
@@ -139,7 +115,7 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
         is_hopeless = all(help_["verdict"] == "no" for help_ in answer["helps"] if "verdict" in help_)
         page.say("What takes less:" if is_hopeless and answer["helps"][0]["help"] == "phase" else "What helps:")
         for help_ in answer["helps"]:
-            page.say(f"- {_help(help_, card, use)}", indent="  ")
+            page.say(f"- {help_of(help_, card, use)}", indent="  ")
     say_unsaid(answer, shown, page, ENGINES)
     for line in shown:
         page.gap()
@@ -156,40 +132,6 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
             "“Barely”: what it needs fits, the margin for what nobody can know beforehand does not: it may run out of memory.",
             "dim",
         )
-
-
-def receipt(answer: dict[str, Any], page: Page) -> None:
-    version = f" {answer['version']}" if answer["version"] else ""
-    users = f", {answer['sequences']} at once" if answer["sequences"] > 1 else ""
-    silent = (
-        ""
-        if answer["is_context_said"]
-        else " (ours: the log does not say how many, nor do the rows; --context says it)"
-    )
-    page.say(
-        f"{answer['model']} in {format_name(answer['dtype_id'])}, {answer['context_tokens']:,} tokens{silent}{users}: what {answer['program']}{version} "
-        f"says that it held, and what we say ({answer['holds_for']}).",
-        "bold",
-    )
-    page.gap()
-    rows = [
-        (row["component"], _gib_exact(row["log_bytes"]), _gib_exact(row["ours_bytes"]), f"{row['difference']:+.1%}")
-        for row in answer["components"]
-    ]
-    if rows:
-        page.table(("", "log, GiB", "ours, GiB", "difference"), rows, [None for _ in rows], drop=9)
-    else:
-        page.say("Nothing in it is a component of ours.")
-    page.gap()
-    page.say(
-        "For tables/measured.csv (add an id, where the log can be read, and the card; CONTRIBUTING.md says how):", "dim"
-    )
-    for line in answer["csv"].splitlines():
-        page.verbatim(line)
-
-
-def _gib_exact(size: int) -> str:
-    return f"{size / _GIB:,.3f}"
 
 
 def _sentence(answer: dict[str, Any]) -> str:
@@ -311,123 +253,6 @@ def drafted(answer: dict[str, Any], page: Page) -> None:
         page.verbatim(setting_of_drafted(row))
 
 
-def _help(told: dict[str, Any], card: dict[str, Any], use: dict[str, Any]) -> str:
-    kind = told["help"]
-    if kind == "layers":
-        is_ollama = use["program"] == "ollama"
-        if is_ollama and told.get("cpu_expert_layers") is not None:
-            return (
-                f"Share it with the CPU, as Ollama does by itself: all layers on the card in {format_name(told['dtype_id'])} with the experts of about "
-                f"{told['cpu_expert_layers']} on the CPU, {gib_of(told['cpu_expert_host_bytes'])} GiB in main memory; slower (num_gpu moves whole layers)."
-            )
-        how = f"Ollama does so by itself; num_gpu {told['gpu_layers']}" if is_ollama else f"-ngl {told['gpu_layers']}"
-        text = f"Share it with the CPU: {told['gpu_layers']} of {told['layer_count'] + 1} layers on the card ({how}) in {format_name(told['dtype_id'])}, {gib_of(told['host_bytes'])} GiB in main memory; slower."
-        if told.get("cpu_expert_layers") is not None:
-            text += f" Or all layers with the experts of {told['cpu_expert_layers']} on the CPU (-ngl 99 --n-cpu-moe {told['cpu_expert_layers']}), {gib_of(told['cpu_expert_host_bytes'])} GiB there."
-        return text
-    name = f"{format_name(told['dtype_id'])} ({engine_name(told)})"
-    if kind in ("easier", "phase"):
-        return training_helps.helped(told, name)
-    if kind == "kept-free":
-        return (
-            f"The whole card: of {gib_of(told['kept_free_bytes'])} GiB that Ollama keeps free nothing is kept with LLAMA_ARG_FIT_TARGET=0 (in the environment "
-            f"of ollama serve), and {name} fits."
-        )
-    if kind == "context":
-        return f"A shorter context: {name} holds {told['max_context_tokens']:,} tokens."
-    if kind == "cache":
-        return f"A cache in 8 bits (--kv q8_0): {name} fits, up to {told['max_context_tokens']:,} tokens."
-    if kind == "requests":
-        reach = (
-            f"fits, up to {told['max_context_tokens']:,} tokens"
-            if told["verdict"] == "fits"
-            else f"barely fits, in {gib_of(told['total_bytes'])} GiB"
-        )
-        return f"Fewer requests at once ({_fewer(told)}): {name} {reach}."
-    if kind == "eager":
-        flag = "--disable-cuda-graph" if told["engine_id"] == "sglang" else "--enforce-eager"
-        flag = " ".join(filter(None, (flag, _fewer(told))))
-        return f"Without CUDA graphs ({flag}), slower: {name} fits, {gib_of(told['total_bytes'])} GiB, up to {told['max_context_tokens']:,} tokens."
-    if kind == "larger":
-        many = f", {gib_of(told['total_bytes'])} GiB on each of {told['gpu_count']}" if told["gpu_count"] > 1 else ""
-        return f"If yours is {told['name']}: it fits in {name}{many}, up to {told['max_context_tokens']:,} tokens (--gpu {told['gpu_id']})."
-    if kind == "text":
-        return f"Without what it sees with (--no-mmproj): {name} fits, {gib_of(told['total_bytes'])} GiB, up to {told['max_context_tokens']:,} tokens."
-    if kind == "raised":
-        most = told["raised_bytes"] // 2**30
-        return (
-            f"More of its memory: raised to at most {most} GiB ({told['raised_by']}), {name} fits with {gib_of(told['total_bytes'])} GiB, "
-            f"up to {told['max_context_tokens']:,} tokens (--gpu {card['gpu_id']} --free {most}GiB)."
-        )
-    if kind == "cards":
-        return f"{told['gpu_count']} such cards: it fits in {name}, {gib_of(told['total_bytes'])} GiB on each."
-    return f"Smaller: {visible(told['model'])} fits in {name}, up to {told['max_context_tokens']:,} tokens."
-
-
-def _fewer(told: dict[str, Any]) -> str:
-    """How vLLM is told to run fewer requests at once, or nothing."""
-    if not told.get("max_num_seqs"):
-        return ""
-    step = f" --max-num-batched-tokens {told['batched_tokens']}" if told["batched_tokens"] else ""
-    return f"--max-num-seqs {told['max_num_seqs']}{step}"
-
-
-def _adapter(told: dict[str, Any]) -> str:
-    return (
-        f"With its adapter kept beside the weights ({told['adapter_bytes'] / 2**20:,.0f} MiB in 16 bits); merged into them it takes nothing."
-        if told.get("adapter_bytes") is not None
-        else f"The adapter has rank {told['lora_rank']} on {told['lora_targets']}."
-    )
-
-
-def what(answer: dict[str, Any], page: Page, again: str) -> None:
-    """The models of a card; `again` is how the first of them is asked for."""
-    card, models = answer["card"], answer["models"]
-    many = f" for {answer['sequences']:,} users at once" if answer["sequences"] > 1 else ""
-    at = f"at {answer['context_tokens']:,} tokens{many}"
-    if answer["reason"]:
-        page.say(f"Not known: {answer['reason']}.", "bold")
-    elif not models:
-        page.say(f"Nothing: none of {answer['of']:,} models to {answer['label']} fits {cards(card)} {at}.", "bold")
-    else:
-        page.say(
-            f"{answer['fitting']:,} of {answer['of']:,} models to {answer['label']} fit {cards(card)} {at}; the newest and most downloaded:",
-            "bold",
-        )
-    for note in card["notes"]:
-        page.say(note)
-    if models:
-        page.gap()
-        rows = [
-            (
-                m["model"],
-                _count(m["parameter_count"]),
-                m["created_at"] or "",
-                format_name(m["dtype_id"]),
-                gib_of(m["total_bytes"]),
-                reach_of(m),
-            )
-            for m in models
-        ]
-        page.table(
-            ("model", "size", "made", "format ", "needs", "longest context"),
-            rows,
-            [m["verdict"] for m in models],
-            drop=2,
-        )
-    if "beside" in answer:
-        host_words.all_beside(answer["beside"], page, gib_of, _count)
-    if again:
-        page.gap()
-        page.verbatim(f"More of one: vram-almanac fits {again}")
-
-
-def cards(card: dict[str, Any]) -> str:
-    if card["gpu_id"] is None:
-        return card["name"]
-    return f"{card['count']} × {card['name']}" if card["count"] > 1 else f"one {card['name']}"
-
-
 def _packed(packed: dict[str, Any]) -> str:
     """That a format is counted as repositories of such a model hold it."""
     return f"{packed['dtype_id']} is counted as repositories of such models hold it: {packed['note']}."
@@ -455,36 +280,6 @@ def _unpacked(answer: dict[str, Any]) -> str:
         f"Its weights are published in {format_name(stored)}: counted is the model unpacked to {format_name(answer['best']['dtype_id'])} as it is loaded "
         "(dequantize=True in its quantization_config)."
     )
-
-
-def format_name(dtype: str) -> str:
-    return dtype.removeprefix("gguf-").upper() if dtype.startswith("gguf-") else dtype
-
-
-def engine_name(row: dict[str, Any]) -> str:
-    return ENGINES.get(row["engine_id"], row["engine_id"])
-
-
-def gib_of(size: int | None) -> str:
-    return "?" if size is None else f"{size / _GIB:,.1f}"
-
-
-def reach_of(row: dict[str, Any]) -> str:
-    found, whole = row["max_context_tokens"], row["model_context_tokens"]
-    if found is None:
-        return "?"
-    if not found:
-        return "–"
-    return f"{found:,} (all)" if whole and found >= whole else f"{found:,}"
-
-
-def _count(number: int | None) -> str:
-    if not number:
-        return "?"
-    for size, letter in ((10**12, "T"), (10**9, "B"), (10**6, "M")):
-        if number >= size:
-            return f"{number / size:.3g}{letter}"
-    return str(number)
 
 
 def _margin(answer: dict[str, Any]) -> str:

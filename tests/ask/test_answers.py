@@ -9,7 +9,7 @@ import shlex
 
 import pytest
 
-from pipeline.ask import answers
+from pipeline.ask import listing
 from pipeline.ask.page import Page
 from tests.few import EXPERTS, LARGE, PACKED, SEEING, SMALL, TEXT, WEIGHED
 
@@ -244,7 +244,7 @@ def test_the_line_behind_a_list_tells_of_its_first_model_what_its_row_told(ask_j
 
 
 def test_what_tells_newer_ones_first_and_of_one_year_the_most_downloaded():
-    assert [answers._years(made, "2026-05") for made in ("2026-05", "2025-06", "2025-04", "2024-04", None)] == [
+    assert [listing._years(made, "2026-05") for made in ("2026-05", "2025-06", "2025-04", "2024-04", None)] == [
         0,
         0,
         1,
@@ -430,7 +430,7 @@ def test_no_number_is_worked_out_here():
     """Memory is what the macros say: the command's own text multiplies no bytes by tokens, layers or parameters."""
     from pathlib import Path
 
-    text = "\n".join(path.read_text(encoding="utf-8") for path in Path(answers.__file__).parent.glob("*.py"))
+    text = "\n".join(path.read_text(encoding="utf-8") for path in Path(listing.__file__).parent.glob("*.py"))
     assert not re.search(r"_bytes\"?\]? *\*|\* *\w+_bytes|hidden_size|kv_heads|element_bits", text)
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.ask import receipt
+from pipeline.ask import receipt_lines as receipt
 from pipeline.ask.problems import Wrong
 
 # words of the lines that are read, cut where numbers and names stand, and what may stand there

@@ -14,7 +14,7 @@ import pytest
 from test_gguf_format import ARRAY, STRING, UINT32, array, header, pair, tensor, text
 
 from pipeline.anatomy import ContradictoryConfig, UnknownAnatomy, read_config
-from pipeline.ask import receipt
+from pipeline.ask import receipt_lines as receipt
 from pipeline.ask.problems import Wrong
 from pipeline.base.bounds import MOST_REPEATS
 from pipeline.hub import gguf, safetensors, snapshot
