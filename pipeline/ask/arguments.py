@@ -9,15 +9,26 @@ from typing import Any
 from pipeline.base.arguments import Parser
 
 from . import values
-from .shared import OFFLOADS
+from .argument_groups import (
+    ATTENTIONS,
+    MOST_FRAMES,
+    MOST_IMAGES,
+    MOST_SECONDS,
+    MOST_USERS,
+    add_card,
+    add_division,
+    add_objective,
+    add_output,
+    add_ram,
+    add_spread,
+    add_text_only,
+    add_use,
+)
 
-ATTENTIONS = ("flash", "eager")
 STATUSES = (
     "Ends with 0 where it fits, 1 where it does not or only without its margin, 2 where the question is wrong, 3 where nobody knows, "
     "4 where there is no almanac to ask."
 )
-_MOST_USERS, _MOST_SECONDS = 2**20, 24 * 3600
-_MOST_IMAGES, _MOST_FRAMES, _MOST_CARDS = 1024, 65_536, 4096
 
 
 def parser(prog: str = "vram-almanac") -> Parser:
@@ -50,17 +61,17 @@ def add(commands: Any) -> None:
         help="organisation/name as on the Hugging Face Hub, a tag of Ollama, or a config.json or adapter_config.json; behind it what options "
         "say, in words: llama 3.3 70b awq vllm 2x4090 32k",
     )
-    _add_card(fits)
-    _add_use(fits)
+    add_card(fits)
+    add_use(fits)
     fits.add_argument(
         "--seconds",
-        type=values.count("--seconds", _MOST_SECONDS),
+        type=values.count("--seconds", MOST_SECONDS),
         metavar="N",
         help="of sound, for a model that hears or speaks (default: 30, where it is not asked by tokens)",
     )
     fits.add_argument(
         "--images",
-        type=values.count("--images", _MOST_IMAGES),
+        type=values.count("--images", MOST_IMAGES),
         metavar="N",
         help="in each prompt, for a model that sees (default: none); or made at once, by one that makes them",
     )
@@ -72,7 +83,7 @@ def add(commands: Any) -> None:
     )
     fits.add_argument(
         "--frames",
-        type=values.count("--frames", _MOST_FRAMES),
+        type=values.count("--frames", MOST_FRAMES),
         metavar="N",
         help="of a video that is made (default: 81)",
     )
@@ -81,15 +92,15 @@ def add(commands: Any) -> None:
         metavar="MODEL",
         help="a smaller model that drafts tokens for it (speculative decoding), on the same card; mtp: its own prediction layers",
     )
-    _add_objective(fits)
+    add_objective(fits)
     fits.add_argument(
         "--generator",
         type=values.name,
         metavar="G",
         help="of grpo, what generates its answers: vllm-colocate on the same card, vllm-server on others (default: Transformers)",
     )
-    _add_division(fits, "vLLM and SGLang")
-    _add_spread(fits)
+    add_division(fits, "vLLM and SGLang")
+    add_spread(fits)
     fits.add_argument(
         "--share",
         "--gpu-memory-utilization",
@@ -101,7 +112,7 @@ def add(commands: Any) -> None:
     fits.add_argument(
         "--max-num-seqs",
         dest="max_num_seqs",
-        type=values.count("--max-num-seqs", _MOST_USERS),
+        type=values.count("--max-num-seqs", MOST_USERS),
         metavar="N",
         help="requests that vLLM runs at once (default: 256 are counted; how many of the whole context: --users)",
     )
@@ -112,7 +123,7 @@ def add(commands: Any) -> None:
         metavar="N",
         help="tokens that vLLM reads in a step: 2048 is its own on cards below 70 GiB (default: 8192, whatever the card)",
     )
-    _add_ram(fits, "where llama.cpp may keep what the card does not hold")
+    add_ram(fits, "where llama.cpp may keep what the card does not hold")
     fits.add_argument(
         "-ngl",
         "--n-gpu-layers",
@@ -151,7 +162,7 @@ def add(commands: Any) -> None:
     fits.add_argument(
         "--max-loras",
         dest="max_loras",
-        type=values.count("--max-loras", _MOST_USERS),
+        type=values.count("--max-loras", MOST_USERS),
         metavar="N",
         help="adapters that vLLM serves at once (default: 1, its own)",
     )
@@ -162,7 +173,7 @@ def add(commands: Any) -> None:
         metavar="R",
         help="largest rank of them, which every slot is set aside for: 8, 16, 32, 64 … (default: 16, its own)",
     )
-    _add_text_only(fits)
+    add_text_only(fits)
     fits.add_argument(
         "--log",
         type=Path,
@@ -178,7 +189,7 @@ def add(commands: Any) -> None:
         metavar="FILE",
         help="of a config.json: keep the DuckDB file that answered, to ask its macros",
     )
-    _add_output(fits)
+    add_output(fits)
     what = commands.add_parser(
         "what", help="list what fits a card, the newest and most downloaded first", epilog=STATUSES
     )
@@ -190,7 +201,7 @@ def add(commands: Any) -> None:
         action=_Words,
         help="what options say, in words: 3060 12gb for code 16k",
     )
-    _add_card(what)
+    add_card(what)
     what.add_argument(
         "--for",
         dest="wish",
@@ -204,12 +215,12 @@ def add(commands: Any) -> None:
         help="at least so many (default: as the wish has it)",
     )
     what.add_argument(
-        "--users", type=values.count("--users", _MOST_USERS), metavar="N", help="at the same time (default: 1)"
+        "--users", type=values.count("--users", MOST_USERS), metavar="N", help="at the same time (default: 1)"
     )
     what.add_argument("--format", type=values.name, metavar="F", help="in this format alone, for example Q4_K_M")
     what.add_argument("--kv", type=values.name, metavar="F", help="format of the cache, for example q8_0")
-    _add_ram(what, "to list what fits with a part of it there too")
-    _add_text_only(what)
+    add_ram(what, "to list what fits with a part of it there too")
+    add_text_only(what)
     what.add_argument(
         "--limit",
         type=values.count("--limit", 10_000),
@@ -217,7 +228,7 @@ def add(commands: Any) -> None:
         metavar="N",
         help="rows to show (default: 15), and half as many of what fits with --ram",
     )
-    _add_output(what)
+    add_output(what)
     plan = commands.add_parser(
         "plan", help="say how many cards of a kind a model takes, and how they share", epilog=STATUSES
     )
@@ -229,11 +240,11 @@ def add(commands: Any) -> None:
         action=_Words,
         help="organisation/name as on the Hugging Face Hub, or a config.json; words behind it as for fits",
     )
-    _add_card(plan, is_several=True)
-    _add_use(plan)
-    _add_objective(plan)
-    _add_division(plan, "vLLM and SGLang, and a training in Megatron")
-    _add_spread(plan)
+    add_card(plan, is_several=True)
+    add_use(plan)
+    add_objective(plan)
+    add_division(plan, "vLLM and SGLang, and a training in Megatron")
+    add_spread(plan)
     plan.add_argument(
         "--train-on",
         type=values.text_size,
@@ -250,190 +261,8 @@ def add(commands: Any) -> None:
     plan.add_argument(
         "--price", type=values.positive, metavar="P", help="with --train-on: what an hour of a card costs"
     )
-    _add_text_only(plan)
+    add_text_only(plan)
     plan.add_argument(
         "--limit", type=values.count("--limit", 100), default=5, metavar="N", help="ways to show (default: 5)"
     )
-    _add_output(plan)
-
-
-def _add_card(command: argparse.ArgumentParser, *, is_several: bool = False) -> None:
-    group = command.add_argument_group("the card (by default that of this machine, and what is free of it)")
-    more = {"action": "append"} if is_several else {}
-    group.add_argument(
-        "--gpu",
-        type=values.name,
-        metavar="CARD",
-        help="id or name, several of them as 2xrtx-3090" + ("; may be said again" if is_several else ""),
-        **more,
-    )
-    if not is_several:
-        group.add_argument(
-            "--free",
-            type=values.amount,
-            metavar="SIZE",
-            help="so much memory, for example 10GiB: of --gpu, or of a card that nobody names, of several as 4x10GiB",
-        )
-    group.add_argument(
-        "--empty", action="store_true", help="this machine's card as if no other program held a part of it"
-    )
-
-
-def _add_use(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--context",
-        type=values.tokens,
-        metavar="TOKENS",
-        help="of one sequence (default: 8192; in training 2048)",
-    )
-    command.add_argument(
-        "--users",
-        "--batch",
-        dest="users",
-        type=values.count("--users", _MOST_USERS),
-        default=None,
-        metavar="N",
-        help="at the same time; in training the micro-batch (default: 1, or the program's)",
-    )
-    command.add_argument(
-        "--format", type=values.name, metavar="F", help="one format, for example Q4_K_M, bf16 or awq-int4"
-    )
-    command.add_argument(
-        "--kv", type=values.name, metavar="F", help="format of the cache, for example q8_0 (default: 16 bits)"
-    )
-    command.add_argument(
-        "--phase",
-        type=values.phase_of,
-        choices=values.PHASES,
-        default=None,
-        metavar="P",
-        help=f"what is done with it: {', '.join(values.PHASES)} (default: inference)",
-    )
-    command.add_argument("--rank", type=values.count("--rank", 65_536), metavar="R", help="of a LoRA (default: 16)")
-    command.add_argument(
-        "--lora-targets",
-        type=values.targets,
-        metavar="T",
-        help=f"what a LoRA adapts: {', '.join(values.LORA_TARGETS)}, or names of modules, q_proj,v_proj (default: all-linear, or the program's)",
-    )
-    command.add_argument(
-        "--lora-dropout",
-        type=values.dropout,
-        metavar="P",
-        help="of a LoRA, from 0 to below 1 (default: 0, or the program's)",
-    )
-    command.add_argument(
-        "--program",
-        type=values.name,
-        metavar="P",
-        help="what you run it with, and its version if you know it: ollama, 'vllm 0.27', llama-factory; what is not said is its own default",
-    )
-    command.add_argument(
-        "--sharding",
-        type=values.name,
-        metavar="S",
-        help="how cards share a training: ddp, fsdp2, tp (Megatron's tensor parallelism), or DeepSpeed's zero1, zero2, zero3, zero2_offload, "
-        "zero3_offload (also on one card)",
-    )
-    command.add_argument(
-        "--checkpointing",
-        "--gradient-checkpointing",
-        dest="checkpointing",
-        type=values.checkpointing,
-        metavar="C",
-        help="of a training: full (every layer recomputed), selective or none (default: full, or the program's)",
-    )
-    command.add_argument(
-        "--optimizer",
-        "--optim",
-        dest="optimizer",
-        type=values.name,
-        metavar="O",
-        help="of a training: adamw, adamw-8bit, adafactor … or as trainers call it, adamw_bnb_8bit (default: adamw, or the program's)",
-    )
-    command.add_argument(
-        "--liger",
-        action="store_true",
-        default=None,
-        help="a training with Liger's kernels (use_liger_kernel, enable_liger_kernel), whose loss makes no logits of all tokens",
-    )
-    command.add_argument(
-        "--offload",
-        choices=OFFLOADS,
-        default=None,
-        help="with --sharding: what waits in the computer's memory, optimizer (zero1, zero2, zero3) or all (zero3, fsdp2)",
-    )
-
-
-def _add_objective(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--objective",
-        type=values.name,
-        metavar="O",
-        help="a training on preferences: dpo, orpo, kto, reward or grpo, as TRL does it (default phase: lora; --batch counts pairs)",
-    )
-
-
-def _add_division(command: argparse.ArgumentParser, programs: str) -> None:
-    command.add_argument(
-        "--tensor-parallel",
-        "--tensor-parallel-size",
-        dest="tensor_parallel",
-        type=values.count("--tensor-parallel", _MOST_CARDS),
-        metavar="N",
-        help=f"cards that divide each layer: {programs} (default: all; with --pipeline-parallel those of a stage)",
-    )
-    command.add_argument(
-        "--pipeline-parallel",
-        "--pipeline-parallel-size",
-        dest="pipeline_parallel",
-        type=values.count("--pipeline-parallel", _MOST_CARDS),
-        metavar="N",
-        help=f"stages of layers, one after the other on other cards: {programs} (default: 1, or where heads do not divide by the cards)",
-    )
-
-
-def _add_spread(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--data-parallel",
-        "--data-parallel-size",
-        dest="data_parallel",
-        type=values.count("--data-parallel", _MOST_CARDS),
-        metavar="N",
-        help="groups of cards that serve requests of their own: vLLM and SGLang (its --dp-size with --enable-dp-attention); the cards of each divide the layers",
-    )
-    command.add_argument(
-        "--expert-parallel",
-        "--enable-expert-parallel",
-        dest="expert_parallel",
-        action="store_true",
-        default=None,
-        help="routed experts lie whole, some on each card: vLLM and SGLang (default: each is divided among the cards)",
-    )
-
-
-def _add_output(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--json", action="store_true", help="print the answer as JSON, in bytes and tokens")
-    command.add_argument(
-        "--data",
-        metavar="PLACE",
-        help="folder, file or address of the almanac (default: VRAM_ALMANAC, else this machine's build, else the last copy)",
-    )
-    command.add_argument(
-        "--fresh",
-        action="store_true",
-        help="ask the address whether there is a newer almanac, though it was asked today",
-    )
-
-
-def _add_text_only(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--no-mmproj",
-        dest="text_only",
-        action="store_true",
-        help="leave out what llama.cpp sees with (its second file): text alone",
-    )
-
-
-def _add_ram(command: argparse.ArgumentParser, why: str) -> None:
-    command.add_argument("--ram", type=values.ram, metavar="SIZE", help=f"the computer's own memory, {why}: 64GB")
+    add_output(plan)

@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 from pipeline.press import blank
-from pipeline.press.accuracy import ReadingError, fill_accuracy, read_scenarios, shown
+from pipeline.press.accuracy import fill_accuracy, shown
+from pipeline.press.measured_words import ReadingError, read_scenarios
 from tests.once import blank_folder
 
 TARGETS = list(
