@@ -47,6 +47,11 @@ CREATE OR REPLACE MACRO no_such_id(reason, model_asked) AS iif(reason = 'no such
 CREATE OR REPLACE MACRO with_nearest(reason, model_asked) AS reason
     || coalesce(' (nearest: ' || nearest_ids(no_such_kind(reason), no_such_id(reason, model_asked)) || ')', '');
 
+-- The same for a question of one row, whose plan is shorter so: all ids are carried along with it.
+CREATE OR REPLACE MACRO with_nearest_once(reason, model_asked) AS reason || coalesce(' (nearest: ' || nearest_of(
+    list_filter((SELECT list(known ORDER BY known.kind) FROM known_ids AS known),
+        lambda one: one.kind = no_such_kind(reason))[1].ids,
+    asked_id(no_such_id(reason, model_asked))) || ')', '');
 -- The same of a reason that names no other kind: what is looked up hangs on no row, which takes half as long to plan.
 CREATE OR REPLACE MACRO with_nearest_program(reason) AS reason || coalesce(' (nearest: '
     || nearest_ids('program', nullif(regexp_extract(reason, '^no such program: (.*)', 1), '')) || ')', '');

@@ -6,10 +6,11 @@
 --
 -- Units: none. Source: support.sql and the footprint's own reasons. Not covered: what a footprint's reason covers.
 
+CREATE OR REPLACE MACRO missing_reason(card, asked, total, footprint_reason, not_there) AS CASE
+    WHEN asked IS NULL THEN 'no GPU was named'
+    WHEN card IS NULL THEN no_gpu_reason(asked)
+    WHEN total IS NULL THEN footprint_reason
+    ELSE not_there
+END;
 CREATE OR REPLACE MACRO no_verdict_reason(card, asked, total, footprint_reason, model_asked, not_there) AS
-    with_nearest(CASE
-        WHEN asked IS NULL THEN 'no GPU was named'
-        WHEN card IS NULL THEN no_gpu_reason(asked)
-        WHEN total IS NULL THEN footprint_reason
-        ELSE not_there
-    END, model_asked);
+    with_nearest(missing_reason(card, asked, total, footprint_reason, not_there), model_asked);
