@@ -1,28 +1,14 @@
 """The first screen as people use it: a card and a wish, the answer in sight, and a way on from every no; in a real browser."""
 
-import json
 import re
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.first_screen import GPU, MISS, ROW, answer, cells, names
+
 pytestmark = pytest.mark.browser
-ROW = "#window tbody:not(.misses) tr"
-MISS = "#window tbody.misses tr"
-GPU = "#window select[name=gpu]"
-
-
-def names(page, rows=ROW):
-    return page.locator(f"{rows} th > a").all_inner_texts()
-
-
-def answer(page):
-    return page.locator("#window .answer").inner_text()
-
-
-def cells(page, name):
-    return page.locator(ROW, has_text=name).locator("td.cell").all_inner_texts()
 
 
 def test_before_anything_is_touched_there_is_an_answer_and_a_choice_of_sizes(open_page):
@@ -34,14 +20,6 @@ def test_before_anything_is_touched_there_is_an_answer_and_a_choice_of_sizes(ope
     page.wait_for_url("**gpu=rtx-4090")
     assert answer(page).startswith("On RTX 4090: 2 models") and not page.locator("#window .chips").first.is_visible()
     assert page.locator(GPU).input_value() == "rtx-4090" and page.evaluate("document.activeElement.name") == "gpu"
-
-
-@pytest.mark.full
-def test_a_mac_is_chosen_by_its_chip(open_page):
-    page = open_page()
-    page.get_by_role("button", name="Mac").click()
-    page.locator("[data-part=macs] .chip").first.click()
-    page.wait_for_url("**gpu=m4-max-128gb")
 
 
 def test_cells_hold_the_longest_context_of_each_format_and_the_best_is_marked(open_page):
@@ -121,13 +99,6 @@ def test_a_row_says_how_fast_it_is_at_most_by_the_rule_of_speed_on(open_page):
 
 
 @pytest.mark.full
-def test_what_is_known_of_the_card_itself(open_page):
-    about = open_page("?gpu=rtx-3060-12gb").locator("#window .about")
-    expect(about).to_contain_text("11.6 GiB for a program · 1,008 GB/s · list price 329 USD at launch, 2022-10")
-    expect(open_page("?gpu=mi300x").locator("#window .about")).to_contain_text("list price not known")
-
-
-@pytest.mark.full
 def test_windows_and_a_desktop_change_every_verdict_as_in_the_calculator(open_page, site_url):
     page = open_page("?gpu=rtx-3060-12gb")
     page.get_by_label("System", exact=True).select_option("windows")  # 81 % of 12 GiB
@@ -202,176 +173,6 @@ def test_what_nobody_looked_at_is_no_no(open_page):
     assert "does not fit" not in told.inner_text() and "context_tokens=32768" in told.locator("a").last.get_attribute(
         "href"
     )
-
-
-def test_every_choice_is_in_the_address_and_comes_back(open_page, site_url):
-    page = open_page()
-    for field, value in (("gpu", "l40s"), ("want", "lora"), ("context", "512"), ("count", "2")):
-        page.locator(f"#window select[name={field}]").select_option(value)
-        page.wait_for_url(f"**{field}={value}**")
-    page.get_by_label("Order").select_option("size")
-    page.get_by_label("Part of a model’s name").fill("7b")
-    page.wait_for_url("**find=7b")
-    said, rows = answer(page), names(page)
-    again = open_page(page.url.removeprefix(site_url))
-    assert answer(again) == said and names(again) == rows == ["Alpha-7B-Instruct"]
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(
-    "asked",
-    ["gpu=rtx-9999", "count=3", "count=abc", "want=fly", "context=7000", "context=-1", "context=1e999", "sort=zz", "zz=1", "__proto__=1", "system=os2", "free=lots"],
-)  # fmt: skip
-def test_a_wrong_value_is_told_and_the_usual_is_taken(open_page, asked):
-    page = open_page(f"?{asked}")
-    told = page.locator("#window .told")
-    assert f"{asked}." in told.inner_text() and "Taken instead" in told.inner_text()
-    assert ("other numbers are the calculator’s" in told.inner_text()) == asked.startswith("count=")
-    assert answer(page) == answer(open_page())
-    page.locator(GPU).select_option("l40s")
-    expect(told).to_be_empty()
-    assert asked not in page.url
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(
-    ("asked", "field", "value"),
-    [("gpu_id=L40S", "gpu", "l40s"), ("context_tokens=32k", "context", "32768"), ("gpu_count=2", "count", "2")],
-)
-def test_the_address_may_say_it_as_sql_does(open_page, asked, field, value):
-    page = open_page(f"?{asked}&utm_source=letter")
-    assert page.locator(f"#window select[name={field}]").input_value() == value
-    assert not page.locator("#window .told").is_visible()
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("asked", ["phase=lora&gpu=l40s", "dtype=bf16", "cards=all", "sort=need+up", "task=zz"])
-def test_addresses_of_the_old_front_page_open_the_matrix(open_page, site_url, asked):
-    page = open_page("about/")
-    page.goto(f"{site_url}?{asked}")
-    page.wait_for_url(f"{site_url}matrix/?{asked.replace('task=zz', '')}*")
-    page.wait_for_selector("#matrix table.virtual")
-
-
-GUESS = """(text) => {
-    for (const kind of [WebGLRenderingContext, WebGL2RenderingContext]) {
-        kind.prototype.getExtension = () => ({ UNMASKED_RENDERER_WEBGL: 37446 });
-        kind.prototype.getParameter = () => text;
-    }
-    HTMLCanvasElement.prototype.getContext = () => new Proxy({}, { get: (_, name) => name === "getExtension" ? () => ({ UNMASKED_RENDERER_WEBGL: 37446 }) : () => text });
-}"""
-
-
-@pytest.fixture
-def drawn_with(open_page, site_url):
-    def open_(text, query=""):
-        page = open_page("about/")
-        page.add_init_script(f"({GUESS})({json.dumps(text)})")
-        page.goto(site_url + query)
-        page.wait_for_selector('html[data-almanac="ready"]')
-        return page
-
-    return open_
-
-
-def test_the_card_is_guessed_in_the_page_and_may_be_refused(drawn_with):
-    page = drawn_with("ANGLE (NVIDIA, NVIDIA GeForce RTX 4090 (0x00002684) Direct3D11 vs_5_0 ps_5_0, D3D11)")
-    assert answer(page).startswith("On RTX 4090") and "told to nobody" in page.locator("#window .guess").inner_text()
-    asked = []
-    page.on("request", lambda request: asked.append(request.url))
-    page.get_by_role("button", name="Not yours?").click()
-    assert answer(page).startswith("For example") and not page.locator("#window .guess").is_visible()
-    page.reload()
-    page.wait_for_selector('html[data-almanac="ready"]')
-    assert answer(page).startswith("For example")
-    # A file's version is a checksum, in which any digits may stand: what is told is looked for in the rest.
-    told = [re.sub(r"([?&]v=)[0-9a-f]+(?=&|$)", r"\1", url) for url in asked]
-    assert told and not [url for url in told if "rtx" in url.lower() or "4090" in url]
-    assert page.evaluate("localStorage.getItem('almanac:gpu')") in (None, "")
-
-
-@pytest.mark.full
-def test_a_card_that_was_chosen_is_not_guessed_over(drawn_with):
-    page = drawn_with("NVIDIA GeForce RTX 4090/PCIe/SSE2", "?gpu=l40s")
-    assert answer(page).startswith("On L40S") and not page.locator("#window .guess").is_visible()
-
-
-NAMED = """async ([text, cards]) => (await import(document.querySelector('script[src*="almanac/page.js"]').src.replace("page.js", "guess.js"))).named(text, cards).map((c) => c.id)"""
-LIST = [
-    ("3060", "GeForce RTX 3060 12GB", 12), ("3060-8", "GeForce RTX 3060 8GB", 8), ("3060-ti", "GeForce RTX 3060 Ti", 8),
-    ("4090", "GeForce RTX 4090", 24), ("4090-l", "GeForce RTX 4090 Laptop GPU", 16), ("m2-pro", "Apple M2 Pro 32GB", 32), ("m2", "Apple M2 24GB", 24),
-    ("7900", "Radeon RX 7900 XTX", 24), ("a770", "Arc A770 16GB", 16), ("a4000", "RTX A4000", 16),
-]  # fmt: skip
-
-
-@pytest.mark.some(1)
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("ANGLE (NVIDIA, NVIDIA GeForce RTX 3060 (0x00002504) Direct3D11 vs_5_0 ps_5_0, D3D11)", ["3060", "3060-8"]),
-        ("ANGLE (NVIDIA, NVIDIA GeForce RTX 3060 Ti Direct3D11 vs_5_0 ps_5_0)", ["3060-ti"]),
-        ("NVIDIA GeForce RTX 4090 Laptop GPU/PCIe/SSE2", ["4090-l"]),
-        ("NVIDIA GeForce RTX 3060 Laptop GPU/PCIe/SSE2", []),
-        ("NVIDIA GeForce RTX 4090 D/PCIe/SSE2", []),
-        ("ANGLE (Apple, ANGLE Metal Renderer: Apple M2 Pro, Unspecified Version)", ["m2-pro"]),
-        ("ANGLE (Apple, ANGLE Metal Renderer: Apple M2 Max, Unspecified Version)", []),
-        ("Apple M2", ["m2"]),
-        ("ANGLE (AMD, AMD Radeon RX 7900 XTX (0x0000744C) Direct3D11 vs_5_0)", ["7900"]),
-        ("Mesa Intel(R) Arc(tm) A770 Graphics (DG2)", ["a770"]),
-        ("NVIDIA RTX A4000/PCIe/SSE2", ["a4000"]),
-        ("NVIDIA GeForce GTX 980, or similar", []),
-        ("ANGLE (Google, Vulkan 1.3.0 (SwiftShader Device (Subzero)), SwiftShader driver)", []),
-        ("Apple GPU", []),
-        ("", []),
-    ],
-)
-def test_a_renderer_names_the_cards_that_it_may_be(open_page, text, found):
-    cards = [{"id": i, "name": n, "nominal": g} for i, n, g in LIST]
-    assert open_page("about/").evaluate(NAMED, [text, cards]) == found
-
-
-def test_the_first_answer_is_within_five_tabs(open_page):
-    """The four words of the sentence, then what it says; before them the skip link and the frame, which stand on every page."""
-    page = open_page("?gpu=rtx-4090")
-    page.locator("#window select[name=count]").focus()
-    seen = []
-    for _ in range(4):
-        seen.append(page.evaluate("document.activeElement.name"))
-        page.keyboard.press("Tab")
-    assert seen == ["count", "gpu", "want", "context"]
-
-
-@pytest.mark.full
-def test_a_keyboard_has_the_first_answer_within_five_tabs(open_page):
-    """From the top of the page: the skip link, then the sentence; what is typed in a list chooses the card."""
-    page = open_page()
-    page.keyboard.press("Tab")
-    page.keyboard.press("Enter")
-    for _ in range(4):
-        page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.name") == "gpu":
-            break
-    page.keyboard.type("RTX 4090")
-    page.keyboard.press("Enter")
-    page.wait_for_url("**gpu=rtx-4090*")
-    assert answer(page).startswith("On RTX 4090")
-
-
-@pytest.mark.full
-def test_arrows_go_from_cell_to_cell(open_page):
-    page = open_page("?gpu=rtx-4090")
-    page.wait_for_selector("#window[data-whole]")
-    page.locator(f"{ROW} th > a").first.focus()
-    here = "document.activeElement.closest('th, td').textContent"
-    for key, text in (("ArrowRight", "Q8_0"), ("ArrowRight", "all 32k"), ("ArrowDown", "–"), ("ArrowLeft", "Q5_K_M")):
-        page.keyboard.press(key)
-        assert text in page.evaluate(here), key
-    page.keyboard.press("ArrowLeft")
-    assert page.evaluate("document.activeElement.textContent") == "Beta-MoE-30B-A3B"
-    page.keyboard.press("ArrowDown")
-    assert "CamelCoder" in page.evaluate("document.activeElement.textContent")
-    page.keyboard.press("ArrowDown")  # there is no further row
-    assert "CamelCoder" in page.evaluate("document.activeElement.textContent")
 
 
 def test_free_memory_that_is_no_amount_has_no_answer_and_more_than_the_card_gives_is_told(open_page):
@@ -508,25 +309,3 @@ def test_ten_thousand_works_are_answered_for_each_card(open_page, site_url):
         page.select_option("#window select[name=gpu]", card)
         page.wait_for_url(f"**gpu={card}*")
         assert page.locator(ROW).count() == 25
-
-
-@pytest.mark.full
-def test_a_desktop_and_what_it_leaves_free_are_remembered_for_that_card(open_page):
-    page = open_page()
-    page.locator("select[name=gpu]").select_option("rtx-3060-12gb")
-    page.locator("select[name=system]").select_option("desktop")
-    page.locator("input[name=free]").fill("9.5")
-    expect(page.locator("[data-part=answer]")).to_contain_text("with 9.5 GiB free")
-    page.goto(page.url.partition("?")[0])
-    page.wait_for_selector('html[data-almanac="ready"]')
-    expect(page.locator("[data-part=answer]")).to_contain_text("On RTX 3060 12GB with 9.5 GiB free")
-    page.locator("select[name=gpu]").select_option("rtx-4090")  # what was typed says nothing of another card
-    expect(page.locator("input[name=free]")).to_have_value("")
-    page.goto(page.url.partition("?")[0] + "calculator/?gpu=rtx-3060-12gb")
-    page.wait_for_selector('html[data-almanac="ready"]')
-    expect(page.locator("#calc select[name=system]")).to_have_value("desktop")
-    expect(page.locator("#calc input[name=free]")).to_have_value("9.5")
-    # an address that says the system is that of who sent it
-    page.goto(page.url.partition("calculator/")[0] + "?gpu=rtx-3060-12gb&system=linux")
-    page.wait_for_selector('html[data-almanac="ready"]')
-    expect(page.locator("[data-part=answer]")).not_to_contain_text("free")

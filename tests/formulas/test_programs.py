@@ -4,9 +4,7 @@ import pytest
 
 from pipeline.book.facts import read_facts
 from pipeline.book.schema import ENUMS
-
-MODEL = "Qwen/Qwen3-8B"
-OLDER = "Qwen/Qwen2.5-7B-Instruct"  # every version that was read has its class
+from tests.formulas.program_models import MODEL, OLDER
 
 
 @pytest.mark.full
@@ -18,159 +16,6 @@ def test_what_a_question_leaves_unsaid_is_the_programs_default(footprint_of):
     assert (asked["program"], asked["engine_id"], asked["context_tokens"]) == ("ollama", "llama.cpp", 4096)
     more = footprint_of(MODEL, program="Ollama", context_tokens=9000, dtype_id="gguf-q8_0")
     assert (more["context_tokens"], more["dtype_id"], more["engine_id"]) == (9000, "gguf-q8_0", "llama.cpp")
-
-
-@pytest.mark.full
-def test_a_context_that_depends_on_the_card_is_said_to(footprint_of, book):
-    """A macro that has no card tells the least that Ollama takes, and that a larger card takes more."""
-    asked = footprint_of(MODEL, program="ollama")["holds_for"]
-    assert "at 4096 tokens, its own default on GPUs of less than 23 GiB together" in asked
-    assert "32768 from 23 GiB on, 262144 from 47 GiB on" in asked
-    assert footprint_of(MODEL, program="ollama", context_tokens=4096)["holds_for"] == "Ollama 0.31.2 to 0.33"
-    (on_card,) = book.execute(f"SELECT holds_for FROM fits_on('rtx-4090', '{MODEL}', program := 'ollama')").fetchall()[
-        0
-    ]
-    assert on_card == asked
-
-
-@pytest.mark.parametrize(
-    ("version", "gib", "tokens"),
-    [
-        (None, 11.6, 4096), (None, 22.99, 4096), (None, 23, 32768), ("0.30", 46.99, 32768), ("0.33.1", 47, 262144),
-        ("0.15.5", 80, 262144), ("0.15.4", 80, 4096), ("0.12", 24, 4096),
-    ],
-)  # fmt: skip
-def test_own_context_of_a_program_by_version_and_memory(book, version, gib, tokens):
-    query = "SELECT context_tokens FROM own_context_of('Ollama', version := $1, gpu_bytes := $2) WHERE is_taken"
-    assert book.execute(query, [version, int(gib * 2**30)]).fetchall() == [(tokens,)]
-
-
-def test_no_other_version_and_no_other_program_has_that_context(book):
-    for program, version in (("ollama", "0.40"), ("ollama", "0.11"), ("vllm", None), ("nobody", None)):
-        assert not book.execute("FROM own_context_of($1, version := $2, gpu_bytes := 1)", [program, version]).fetchall()
-
-
-def test_the_least_context_by_card_is_that_of_the_program(book):
-    rows = """SELECT step.context_tokens, program.context_tokens FROM program_context AS step JOIN program USING (program_id)
-        WHERE least_gib = 0 AND version_number(program.min_version) >= version_number(step.min_version)
-            AND version_number(program.max_version) < version_after(step.max_version)"""
-    found = book.execute(rows).fetchall()
-    assert found and all(least == said for least, said in found)
-
-
-@pytest.mark.full
-def test_a_server_that_takes_all_that_the_model_reads_is_answered_so(footprint_of):
-    assert footprint_of(MODEL, program="vllm")["context_tokens"] == 40960
-    assert footprint_of(MODEL, program="vllm", context_tokens=2048)["context_tokens"] == 2048
-
-
-def test_a_default_is_never_more_than_the_model_reads(footprint_of, book):
-    (short,) = book.execute(
-        "SELECT model_id FROM shape WHERE max_context_tokens < 4096 AND layer_count IS NOT NULL ORDER BY 1 LIMIT 1"
-    ).fetchall()
-    (most,) = book.execute("SELECT max_context_tokens FROM shape WHERE model_id = $1", short).fetchall()
-    assert footprint_of(short[0], program="ollama")["context_tokens"] == most[0]
-
-
-def test_training_programs_have_their_own_recipe(footprint_of):
-    row = footprint_of(MODEL, program="llama factory", phase_id="lora")
-    said = dict(checkpointing="full", precision="mixed", lora_rank=8, lora_targets="all-linear", sequences=8)
-    assert {name: row[name] for name in said} == said
-    assert row["total_bytes"] == footprint_of(MODEL, phase_id="lora", context_tokens=2048, **said)["total_bytes"]
-    plain = footprint_of(MODEL, program="trl", program_version="1.0", phase_id="full-finetune")
-    assert (plain["dtype_id"], plain["precision"], plain["sequences"]) == ("fp32", "amp", 8) and plain["total_bytes"]
-
-
-MIXTURE = "Qwen/Qwen3-30B-A3B-Instruct-2507"
-SHARED = "zai-org/GLM-4.5-Air"  # beside its routed experts it has a shared one, and a dense layer
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(("program", "version"), [("ms-swift", "4.6"), ("llama-factory", "0.9.5")])
-def test_who_names_linear_layers_adapts_no_fused_experts(footprint_of, program, version):
-    """Both resolve "all-linear" themselves, into names of modules, among which experts that are one tensor are not. ms-swift had no answer for its
-    dropout, which peft's adapters of experts do not take, and LLaMA-Factory 6 GiB too many."""
-    said = dict(program=program, program_version=version, phase_id="lora", context_tokens=2048)
-    row = footprint_of(MIXTURE, **said)
-    assert row["lora_targets"] == "linear-layers" and row["holds_for"].endswith(
-        ", Transformers 5" + ", peft 0.19 or later" * (program == "ms-swift")
-    )
-    assert row["total_bytes"] == footprint_of(MIXTURE, **said, lora_targets="attention")["total_bytes"]
-    assert footprint_of(MODEL, **said)["lora_targets"] == "all-linear"  # without experts there is nothing to tell apart
-
-
-@pytest.mark.full
-def test_names_of_shared_experts_are_taken_for_routed_ones_since_peft_0_19(footprint_of):
-    said = dict(program="ms-swift", phase_id="lora", context_tokens=2048)
-    refused = footprint_of(SHARED, **said)
-    assert (
-        refused["total_bytes"] is None
-        and "stops with an error. With a dropout of 0 it trains" in refused["unknown_reason"]
-    )
-    routed = footprint_of(SHARED, **said, lora_dropout=0)["adapters_bytes"]
-    older = footprint_of(SHARED, **said, program_version="4.1")  # with peft 0.18
-    named = footprint_of(SHARED, phase_id="lora", lora_targets="linear-layers", lora_rank=8)
-    attention = footprint_of(SHARED, phase_id="lora", lora_targets="attention", lora_rank=8)
-    assert (
-        routed > 20 * older["adapters_bytes"]
-        and older["adapters_bytes"] == named["adapters_bytes"] > attention["adapters_bytes"]
-    )
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(
-    "model", ["Qwen/Qwen3-VL-30B-A3B-Instruct", "google/gemma-4-26B-A4B-it", "microsoft/Phi-3.5-MoE-instruct"]
-)
-def test_peft_adapts_experts_of_the_classes_that_it_knows_alone(footprint_of, model):
-    """Of the others all-linear is their linear layers (peft 0.21.2): told with experts' adapters, gemma-4-26B took 8 GiB too many."""
-    rows = [footprint_of(model, phase_id="lora", lora_targets=each) for each in ("all-linear", "linear-layers")]
-    assert rows[0]["total_bytes"] == rows[1]["total_bytes"]
-    known = [
-        footprint_of(MIXTURE, phase_id="lora", lora_targets=each)["adapters_bytes"]
-        for each in ("all-linear", "linear-layers")
-    ]
-    assert known[0] > 20 * known[1]
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("phase", ["lora", "qlora"])
-def test_axolotls_own_kernels_are_counted_where_every_layer_is_recomputed(footprint_of, phase):
-    """Its examples say gradient_checkpointing: true, and one layer at a time is all that its kernels change then."""
-    said = dict(program="axolotl", phase_id=phase, lora_rank=16, lora_targets="all-linear")
-    usual = footprint_of(MODEL, **said)
-    assert usual["checkpointing"] == "full" and usual["total_bytes"] is not None
-    assert usual["holds_for"].startswith("Axolotl 0.19 with gradient_checkpointing: true")
-    kept = footprint_of(MODEL, checkpointing="none", **said)
-    assert kept["total_bytes"] is None and kept["unknown_reason"].endswith("recomputed it is: checkpointing := full")
-    # an adapter that its kernels gathered stays on every card
-    parts = footprint_of(MODEL, gpu_count=2, **said)
-    assert parts["total_bytes"] is None and parts["unknown_reason"].endswith("each GPU it is: sharding := zero2")
-    whole = footprint_of(MODEL, gpu_count=2, sharding="ddp", **said)
-    assert whole["total_bytes"] is not None
-
-
-def test_axolotl_prepares_fsdp2_itself_and_makes_no_fp32_copies(footprint_of):
-    """Accelerate's preparation, in whose place it puts its own, casts what is trained to fp32: 16 bytes of a parameter where 8 are held."""
-    said = dict(program="axolotl", phase_id="full-finetune", context_tokens=4096, gpu_count=8)
-    plain, zero = (
-        footprint_of(MODEL, **said, sharding="zero3"),
-        footprint_of(MODEL, **said, sharding="zero3", engine_id="deepspeed"),
-    )
-    assert (plain["precision"], zero["precision"]) == ("pure", "mixed")
-    assert footprint_of(MODEL, **said, sharding="zero2")["precision"] == "mixed"  # which is DeepSpeed's
-    assert footprint_of(MODEL, **said | {"program": "ms-swift"}, sharding="zero3")["precision"] == "mixed"
-
-
-@pytest.mark.some(1)
-@pytest.mark.parametrize("phase", ["lora", "full-finetune"])
-def test_a_trainer_whose_rows_are_as_long_as_the_data_is_not_told_at_all_that_the_model_reads(footprint_of, phase):
-    """ms-swift leaves out rows from max_length on, which is the model's own context: Qwen3-30B-A3B "needed" 3,930 GiB."""
-    assert (
-        footprint_of(
-            MIXTURE, program="ms-swift", phase_id=phase, lora_targets="attention" if phase == "lora" else None
-        )["context_tokens"]
-        == 2048
-    )
 
 
 def test_who_names_no_version_gets_the_newest_that_has_an_answer_and_is_told_which(footprint_of):
@@ -222,148 +67,6 @@ def test_a_program_whose_engine_depends_on_the_card_is_told_by_the_card(book, fo
 def test_what_was_not_read_of_a_version_is_not_told_as_of_the_next(footprint_of, model, said, why):
     row = footprint_of(model, program="vllm", program_version="0.10.1", context_tokens=4096, **said)
     assert row["total_bytes"] is None and f"is not described for {why}" in row["unknown_reason"], row["unknown_reason"]
-
-
-@pytest.mark.some(1)
-@pytest.mark.parametrize("way", [("zero2", "deepspeed"), ("zero3", "deepspeed"), ("zero2", None), ("zero3", None)])
-def test_trl_multiplies_its_head_in_tiles_on_several_cards_too(footprint_of, way):
-    """tests/oracle/sharded_peaks.csv has its steps under FSDP2; DeepSpeed casts the model, and gathers the head for the tiles."""
-    shared = {"program": "trl", "sharding": way[0], "engine_id": way[1], "gpu_count": 8}
-    whole = footprint_of(MODEL, phase_id="full-finetune", program_version="1.2", **shared)
-    tiles = footprint_of(MODEL, phase_id="full-finetune", **shared)
-    assert (tiles["loss"], tiles["precision"]) == ("tiled", "mixed")
-    assert (
-        tiles["activations_bytes"] < 0.7 * whole["activations_bytes"]
-        and tiles["optimizer_bytes"] == whole["optimizer_bytes"]
-    )
-    lora = footprint_of(MODEL, phase_id="lora", **shared)
-    # TRL loads a base in fp32: FSDP2 keeps the shards so, DeepSpeed casts all of it
-    parameters = footprint_of(MODEL, dtype_id="bf16")["weights_bytes"] / 2
-    held = {"zero2": 2 * parameters, "zero3": parameters * (2 if way[1] else 4) / 8}[way[0]]
-    assert lora["weights_bytes"] == pytest.approx(held, rel=0.001)
-    between = footprint_of(MODEL, phase_id="lora", program_version="1.10", **shared)
-    assert between["total_bytes"] is None and "(program_version := 1.16) and up to 1.6" in between["unknown_reason"]
-    # by parts of 256 tokens over a head in 16 bits: the logits of a part in place of a tile's
-    parts = footprint_of(MODEL, phase_id="full-finetune", program_version="1.14", **shared)
-    assert parts["loss"] == "recomputed" and 0.97 < parts["total_bytes"] / tiles["total_bytes"] < 1.2
-    liger = footprint_of(MODEL, phase_id="lora", program_version="1.10", loss="fused", **shared)
-    # (1.5 logs a copy of the logits beside the loss of 1.2)
-    logged = footprint_of(MODEL, phase_id="full-finetune", program_version="1.5", **shared)
-    assert whole["total_bytes"] <= logged["total_bytes"] < 1.5 * whole["total_bytes"] and liger["total_bytes"]
-
-
-def test_routed_experts_in_megatron_bridge_share_an_adapter(footprint_of):
-    """Its pull request 4581: 29.9 GB of each of four cards; one adapter for each expert, multiplied out, would be 133 GiB."""
-    shared = {"gpu_count": 4, "tensor_parallel": 4, "expert_parallel": 4, "sharding": "zero1", "context_tokens": 4096}
-    row = footprint_of("Qwen/Qwen3-30B-A3B", program="megatron-bridge", phase_id="lora", sequences=1, **shared)
-    assert (row["engine_id"], row["lora_rank"]) == ("megatron", 32)
-    assert 29.9e9 / 2**30 <= row["total_bytes"] / 2**30 < 32
-    attention = footprint_of(
-        "Qwen/Qwen3-30B-A3B", engine_id="megatron", phase_id="lora", lora_rank=32, lora_targets="attention", **shared
-    )
-    # hidden and twice the width of gate and up, width and hidden of the way down, of 48 layers
-    assert row["adapters_bytes"] - attention["adapters_bytes"] == 4 * 32 * 48 * (2048 + 2 * 768 + 768 + 2048)
-
-
-@pytest.mark.full
-def test_unsloth_packs_routed_experts_and_adapts_them(footprint_of):
-    """moe_utils_bnb4bit.py of unsloth_zoo, and the experts' parameters that the usual names of targets reach."""
-    row = footprint_of("Qwen/Qwen3-30B-A3B", program="unsloth", phase_id="qlora")
-    assert (row["dtype_id"], row["lora_targets"]) == ("nf4-double-experts", "attention-experts")
-    assert row["weights_bytes"] < 17e9
-    plain = footprint_of(
-        "Qwen/Qwen3-30B-A3B", program="unsloth", phase_id="qlora", dtype_id="nf4-double", lora_targets="attention"
-    )
-    assert plain["weights_bytes"] > 59e9
-
-
-@pytest.mark.full
-def test_unsloth_is_its_own_engine_from_the_version_that_was_read(footprint_of):
-    row = footprint_of(MODEL, program="unsloth", phase_id="qlora")
-    assert (row["engine_id"], row["dtype_id"], row["loss"]) == ("unsloth", "nf4-double", "fused")
-    said = dict(phase_id="qlora", dtype_id="nf4-double", checkpointing="full", precision="amp", context_tokens=2048)
-    assert 0 < row["total_bytes"] < footprint_of(MODEL, **said)["total_bytes"] and row["host_bytes"] > 0
-
-
-MEMORY_DECIDES = {"model_id": "meta-llama/Llama-3.1-8B-Instruct", "program": "unsloth", "phase_id": "qlora"}
-
-
-def test_unsloth_before_2026_10_needs_no_less_than_after(footprint_of):
-    """Chunks of half of what is free: room for all tokens' logits and their gradients in 16 bits, or, where the chunks are rounded up, for what
-    the second step holds beyond the first."""
-    said = MEMORY_DECIDES | {"sequences": 2, "optimizer_id": "adamw-8bit"}
-    newest = footprint_of(**said, program_version="2026.10")
-    rounded_up = footprint_of(**said, program_version="2026.8")
-    at_once = footprint_of(**said, program_version="2025.12.8")
-    assert newest["total_bytes"] < rounded_up["total_bytes"] < at_once["total_bytes"]
-    assert at_once["activations_bytes"] >= 2 * 2 * 2 * 2048 * 128256
-    # what it then holds more, at most: gradients and two states of the adapters in fp32, and seven hidden states
-    more = rounded_up["total_bytes"] - newest["total_bytes"]
-    assert more <= 3 * rounded_up["adapters_bytes"] + 7 * 2 * 2 * 2048 * 4096
-
-
-def test_unsloth_of_july_2025_makes_no_logits_of_many_tokens(footprint_of):
-    """Cut cross-entropy from 1,025 tokens on; of fewer the logits, over which their gradient is written."""
-    said = MEMORY_DECIDES | {"optimizer_id": "adamw-8bit"}
-    held = {
-        tokens: footprint_of(**said, program_version="2025.7.5", context_tokens=tokens, sequences=1)[
-            "activations_bytes"
-        ]
-        for tokens in (256, 512, 1024, 1025, 32768)
-    }
-    assert list(held.values()) == sorted(held.values())
-    # what logits of all these tokens would take, in 16 bits and with their gradient
-    whole = footprint_of(
-        MEMORY_DECIDES["model_id"], phase_id="qlora", engine_id="unsloth", dtype_id="nf4-double", precision="amp",
-        checkpointing="full", lora_rank=16, lora_targets="all-linear", context_tokens=32768, loss="full",
-    )  # fmt: skip
-    assert whole["activations_bytes"] - held[32768] > 2 * 2 * (32768 - 1024) * 128256
-    # (of a release whose layers are counted alike)
-    by_free = footprint_of(**said, context_tokens=32768, sequences=1, program_version="2026.8")
-    assert held[32768] <= by_free["activations_bytes"]
-
-
-def test_unsloth_of_july_2025_is_read_for_cards_that_its_loss_runs_on(book):
-    """Before compute capability 7.5 it makes all logits."""
-    asked = "SELECT verdict, unknown_reason FROM fits_on($1, $2, phase_id := 'qlora', program := 'unsloth', program_version := '2025.7')"
-    ((verdict, _),) = book.execute(asked, ["t4", MODEL]).fetchall()
-    ((older, reason),) = book.execute(asked, ["v100-pcie-16gb", MODEL]).fetchall()
-    assert verdict and older is None and "7.5" in reason
-
-
-def test_a_chunk_that_the_memory_decides_is_never_more_than_its_bound(footprint_of):
-    """From 2026.7 on a chunk takes at most 4 GiB, whatever trains."""
-    said = MEMORY_DECIDES | {"context_tokens": 131072, "lora_rank": 512}
-    more = footprint_of(**said, program_version="2026.9.14")["total_bytes"] - footprint_of(**said)["total_bytes"]
-    assert 0 < more < 4 * 2**30
-
-
-@pytest.mark.parametrize(
-    ("version", "asked", "words"),
-    [
-        ("2026.6", {"context_tokens": 32768}, "one where it would be two"),
-        ("2026.6", {"model_id": "google/gemma-2-2b-it"}, "models of type llama, mistral, qwen2, qwen3 alone"),
-        ("2026.9", {"model_id": "Qwen/Qwen3-30B-A3B"}, "models of type llama, mistral, qwen2, qwen3 alone"),
-        ("2026.9", {"model_id": "Qwen/Qwen3-30B-A3B", "loss": "fused-by-free"}, "qwen2, qwen3 alone"),
-        ("2026.9", {"loss": "fused"}, "its own loss alone: loss := fused-by-free"),
-        ("2026.9", {"phase_id": "full-finetune"}, "kernels of its own"),
-        ("2025.7", {"loss": "fused-at-once"}, "its own loss alone: loss := cut"),
-        ("2025.7", {"model_id": "google/gemma-2-2b-it"}, "models of type llama, mistral, qwen2, qwen3 alone"),
-        ("2025.8", {}, "is not known (known: 2025.7, 2025.9 to 2026.6, 2026.7 to 2026.9, 2026.10)"),
-    ],
-)
-def test_what_was_not_read_of_unsloth_is_unknown(footprint_of, version, asked, words):
-    row = footprint_of(**(MEMORY_DECIDES | asked), program_version=version)
-    assert row["total_bytes"] is None and words in row["unknown_reason"]
-
-
-def test_a_loss_by_free_memory_is_of_unsloth_alone(footprint_of):
-    row = footprint_of(MODEL, phase_id="lora", loss="fused-by-free")
-    assert row["total_bytes"] is None and "engine_id := unsloth" in row["unknown_reason"]
-    capped = footprint_of("google/gemma-2-2b-it", phase_id="lora", engine_id="unsloth", loss="fused-by-free")
-    assert capped["total_bytes"] is None and "capped" in capped["unknown_reason"]
-    unread = footprint_of("Qwen/Qwen3-30B-A3B", phase_id="lora", engine_id="unsloth", loss="fused-at-once")
-    assert unread["total_bytes"] is None and "models of type qwen3_moe" in unread["unknown_reason"]
 
 
 @pytest.mark.some(2)
@@ -440,22 +143,6 @@ def test_a_version_older_than_the_class_of_a_model_has_no_answer(footprints):
             assert row["total_bytes"] is None and row["holds_for"] is None and cases[case] in row["unknown_reason"]
         else:
             assert row["total_bytes"] and row["holds_for"] == known[case]
-
-
-@pytest.mark.full
-def test_a_trainer_loads_what_its_transformers_loads(footprints):
-    """LLaMA-Factory 0.9.3 allows Transformers up to 4.52.4, 0.9.5 up to 5.6.0. torchtune has models of its own, and no Qwen3 among them."""
-    asked = [
-        {"model_id": "Qwen/Qwen3.5-27B", "program": "llama-factory", "program_version": version, "phase_id": "lora"}
-        for version in ("0.9.3", "0.9.5", None)
-    ]
-    earlier, later, newest = footprints(asked)
-    assert earlier["total_bytes"] is None and "its class qwen3_5 is known from 0.9.5 on" in earlier["unknown_reason"]
-    assert later["total_bytes"] == newest["total_bytes"] > 0 and later["holds_for"] == "LLaMA-Factory 0.9.5"
-    own = [{"model_id": model, "program": "torchtune", "phase_id": "full-finetune"} for model in (MODEL, OLDER)]
-    strange, known = footprints(own)
-    assert strange["total_bytes"] is None and "qwen3 is known in no release that was read" in strange["unknown_reason"]
-    assert known["total_bytes"] > 0 and known["holds_for"] == "torchtune 0.5 to 0.6"
 
 
 @pytest.mark.some(1)
@@ -536,22 +223,6 @@ def test_the_share_of_the_card_is_that_of_the_version(book):
 
 
 @pytest.mark.full
-def test_what_a_large_card_reads_at_a_time_is_said_where_it_would_not_start(book):
-    """vLLM keeps in the cache of a window what two steps read, which is 16384 tokens on an H100 and 32768 on a B200, where footprints count
-    8192 (0.28.0, SlidingWindowSpec.max_admission_blocks_per_request)."""
-
-    def setting(gpu, model, tokens, requests=1):
-        asked = f"'{gpu}', '{model}', program := 'vllm', context_tokens := {tokens}, sequences := {requests}"
-        return book.execute(f"SELECT engine_setting FROM fits_on({asked})").fetchall()[0][0] or ""
-
-    windowed, whole = "google/gemma-3-27b-it", "Qwen/Qwen3-32B"
-    flag = "--max-num-batched-tokens"
-    assert f"{flag} 4096" in setting("h100-sxm", windowed, 120000) and flag not in setting("h100-sxm", windowed, 8000)
-    assert flag not in setting("h100-sxm", whole, 12000)
-    assert f"{flag} 8192" in setting("b200", whole, 40000, 10)
-
-
-@pytest.mark.full
 def test_every_macro_that_takes_a_scenario_takes_a_program(book):
     limits = "SELECT engine_id, context_tokens FROM limits_on('rtx-4090', $1, program := 'ollama')"
     assert book.execute(limits, [MODEL]).fetchall() == [("llama.cpp", 4096)]
@@ -594,14 +265,3 @@ def test_a_server_is_asked_in_16_bits_where_nobody_knows_what_a_checkpoint_holds
         assert told["total_bytes"] == footprint_of(unsaid, program=program, dtype_id="bf16")["total_bytes"]
         assert "16 bits" not in footprint_of("Qwen/Qwen3-8B", program=program)["holds_for"]
     assert footprint_of("AtomicChat/Qwen3.8-27B-GGUF", program="vllm")["total_bytes"] is None
-
-
-def test_the_training_of_an_embedding_model_says_that_logits_are_counted(footprint_of):
-    """Its class can write, and a trainer of embeddings works out no logits."""
-    asked = footprint_of(
-        "Qwen/Qwen3-Embedding-4B", phase_id="lora", program="ms-swift", lora_rank=8, context_tokens=512, sequences=8
-    )
-    assert asked["holds_for"].endswith(", trained to write (trained to embed it makes no logits and takes less)")
-    assert "trained to write" not in footprint_of("Qwen/Qwen3-Embedding-4B")["holds_for"]
-    assert "trained to write" not in footprint_of(MODEL, phase_id="lora", program="ms-swift", lora_rank=8)["holds_for"]
-    assert "trained to write" not in footprint_of("BAAI/bge-m3", phase_id="lora")["holds_for"]  # (an encoder)

@@ -124,7 +124,7 @@ TRAINED = "pipeline_trained"  # and of a denoiser that is trained
 
 def shared_tables(connection: duckdb.DuckDBPyConnection, names: Iterable[str]) -> dict[str, list[dict]]:
     """The tables without a model: dtypes, engines, optimizers, constants."""
-    return {name: _rows(connection, name) for name in sorted(names) if not _has_models(connection, name)}
+    return {name: _rows(connection, name) for name in sorted(set(names) - _of_models(connection))}
 
 
 def model_tables(
@@ -133,7 +133,7 @@ def model_tables(
     """Rows by model and table, nulls left out."""
     found: dict[str, dict[str, list[dict]]] = defaultdict(dict)
     wanted = None if models is None else list(models)
-    of_models = [name for name in sorted(names) if _has_models(connection, name)]
+    of_models = sorted(_of_models(connection) & set(names))
     for name in of_models:
         for row in _rows(connection, name, wanted):
             found[row[KEY]].setdefault(name, []).append(row)
@@ -143,9 +143,10 @@ def model_tables(
     return found
 
 
-def _has_models(connection: duckdb.DuckDBPyConnection, name: str) -> bool:
-    query = "SELECT 1 FROM information_schema.columns WHERE table_name = ? AND column_name = ? LIMIT 1"
-    return bool(connection.execute(query, [name, KEY]).fetchall())
+def _of_models(connection: duckdb.DuckDBPyConnection) -> set[str]:
+    """The relations whose rows are of models."""
+    query = "SELECT DISTINCT table_name FROM duckdb_columns() WHERE column_name = ?"
+    return {name for (name,) in connection.execute(query, [KEY]).fetchall()}
 
 
 def _rows(connection: duckdb.DuckDBPyConnection, name: str, models: list[str] | None = None) -> list[dict]:
@@ -242,7 +243,7 @@ class Calculator:
     def said(self) -> dict[str, str]:
         """By model a hash of its rows; of one that has a content (pipeline/book/content.py) but for those that this is made of."""
         with reading(self.database) as connection:
-            tables = {name for name in self.tables if _has_models(connection, name)}
+            tables = self.tables & _of_models(connection)
             models = [model for (model,) in connection.execute("SELECT model_id FROM model").fetchall()]
             others = [model for model in models if model not in self.kept.contents]
             of_others = rows_in(connection, sorted(tables), others) if tables and others else {}
@@ -290,7 +291,7 @@ class Own(MutableMapping[str, dict[str, list[dict]]]):
     def shaped(self) -> set[str]:
         """The models whose shape is known: `has_shape`, without their rows."""
         with reading(self.database) as connection:
-            names = [name for name in sorted(self.tables) if name not in OF_ALL and _has_models(connection, name)]
+            names = sorted(_of_models(connection).intersection(self.tables) - set(OF_ALL))
             query = " UNION ".join(f"SELECT {KEY} FROM {name}" for name in names)
             return {model for (model,) in connection.execute(query).fetchall()} if names else set()
 

@@ -60,11 +60,15 @@ _MACRO = re.compile(r"(?:\s|--[^\n]*\n)*CREATE OR REPLACE MACRO \w+\([^()]*\) AS
 
 def define(connection: duckdb.DuckDBPyConnection) -> None:
     """Makes the macros of FILES in a database; what is asked as a table needs the tables."""
-    for name in FILES:
-        text = written_out((TABLES / "sql" / f"{name}.sql").read_text(encoding="utf-8"))
-        for statement in connection.extract_statements(text):
-            if _MACRO.match(statement.query):
-                connection.execute(statement.query)
+    connection.execute(_statements())
+
+
+@cache
+def _statements() -> str:
+    texts = (written_out((TABLES / "sql" / f"{name}.sql").read_text(encoding="utf-8")) for name in FILES)
+    with duckdb.connect() as connection:
+        found = [each.query for text in texts for each in connection.extract_statements(text)]
+    return "\n".join(f"{query};" for query in found if _MACRO.match(query))
 
 
 @cache
