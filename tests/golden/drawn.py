@@ -135,6 +135,10 @@ _OWN = {
     "exllamav3-0.0.4": _EXLLAMAV3,
     "mlx-vlm": {"dtype_id": ["mlx-4bit", "mlx-8bit", "bf16"], "gpu_count": [1], "images": [None]},
 }
+# as Unsloth trains by itself: the layers that it runs itself are counted so alone
+_OWN_LAYERS = {"loss": "fused", "checkpointing": "full", "precision": "amp", "lora_targets": "all-linear", "gpu_count": 1} | dict.fromkeys(
+    ("lora_dropout", "adapter", "trains_embeddings", "attention", "images", "optimizer_id", "program")
+)  # fmt: skip
 _REFUSED = 0.15  # of draws that may say what their engine refuses
 _RARE = {"images": 0.1, "audio_seconds": 0.1, "image_width": 0.1, "image_height": 0.1, "expert_parallel": 0.15, "trains_embeddings": 0.15,
     "data_parallel": 0.1, "decode_context_parallel": 0.15, "optimizer_rank": 0.15, "reduce_bucket_elements": 0.15, "offload": 0.2, "program": 0.2}  # fmt: skip
@@ -186,6 +190,8 @@ def scenarios() -> list[dict[str, object]]:
                     row["max_loras"], row["max_lora_rank"] = ((None, None), (1, None), (8, 64))[place % 3]
             if row["engine_id"] in ("vllm", "sglang"):
                 row["enforce_eager"] = (None, None, True)[place % 3]
+            if row["engine_id"] == "unsloth" and place % 2:
+                row |= _OWN_LAYERS
             if row["engine_id"] == "llama.cpp" and not row.get("images"):
                 row["text_only"] = (None, True)[place % 2]
             found.append(row)
