@@ -143,8 +143,8 @@ def _source_lines(what: str, cited: str, sources: pl.DataFrame) -> list[str]:
 
 
 def _keys(frame: pl.DataFrame, kind: Table) -> list[str]:
-    """The first part of every key, as text: some tables count."""
-    return frame[kind.key[0]].cast(pl.String).unique().to_list()
+    """The first part of every key, as text: some tables count, and one has rules of any name."""
+    return frame[kind.key[0]].cast(pl.String).drop_nulls().unique().to_list()
 
 
 def _near(name: str, known: list[str]) -> list[str]:

@@ -53,8 +53,9 @@ CREATE OR REPLACE MACRO with_nearest_once(reason, model_asked) AS reason || coal
         lambda one: one.kind = no_such_kind(reason))[1].ids,
     asked_id(no_such_id(reason, model_asked))) || ')', '');
 -- The same of a reason that names no other kind: what is looked up hangs on no row, which takes half as long to plan.
-CREATE OR REPLACE MACRO with_nearest_program(reason) AS reason || coalesce(' (nearest: '
-    || nearest_ids('program', nullif(regexp_extract(reason, '^no such program: (.*)', 1), '')) || ')', '');
+CREATE OR REPLACE MACRO with_nearest_program(reason) AS iif(
+    starts_with(reason, 'no such program: '), reason || ' (nearest: '
+        || nearest_ids('program', regexp_extract(reason, '^no such program: (.*)', 1)) || ')', reason);
 
 CREATE OR REPLACE MACRO no_gpu_reason(asked) AS 'no such GPU: ' || asked;
 CREATE OR REPLACE MACRO unknown_gpu_reason(asked) AS with_nearest(no_gpu_reason(asked), NULL);
