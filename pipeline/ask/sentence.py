@@ -18,7 +18,7 @@ from .near import unknown as unknown_name
 from .problems import Wrong
 from .programs import named_program, phases_of
 from .said import Said, quoted
-from .sentence_name import OF_NAME, check_format, format_of, is_name, is_of_name, place_of, untuned, with_size
+from .sentence_name import OF_NAME, check_format, format_of, is_name, is_of_name, of_size, place_of, untuned, with_size
 from .sentence_words import LENDER, all_said, spaced
 
 _PASTED = re.compile(r"(?i)(ollama run \S+)(?: (.+))?")  # a tag follows, and nothing else is of the name
@@ -41,6 +41,8 @@ _SAYS = "is no card, program, format, phase, context, number of users or other o
 _CARD = re.compile(
     r"(?i)\b(?:geforce |gtx |rtx |rx |radeon |quadro |tesla |arc |instinct |mi(?=\d))+\w+(?: (?:ti|super|xtx?|laptop))*"
 )
+_EITHER = re.compile(r"(?i)or|vs\.?|versus|oder|ou|или")  # what stands between two models
+_SEEN = re.compile(r"(?i)images?|pictures?|photos?|screenshots?|vision")  # without a number it is one
 _CARD_ALONE = re.compile(r"(?i)(?:rtx|gtx|rx|[a-z]{1,2})?\d{2,4}[a-z]{0,5}")
 
 
@@ -74,11 +76,15 @@ def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespa
     asked, found = _of_its_option(asked, found)
     found, unheard = _of_its_size(almanac, found, unheard)
     found, unheard = _in_full(almanac, found, unheard)
+    found, unheard = _with_image(found, unheard)
+    if all(map(_EITHER.fullmatch, unheard)):  # (between two cards, of which it is said that they are two)
+        unheard = []
     if unheard and not pasted and is_name(almanac, asked.model):
         return asked, ""  # (a word of its name that changes nothing: instruct)
     if unheard:
         check_format(almanac, name, unheard)
         _check_card(almanac, words, unheard)
+        _check_alone(almanac, asked, name, found, unheard)
     if len(unheard) == 1 and unheard == words[start + count : start + count + 1] and is_of_name(name, unheard[0]):
         raise Wrong(unknown_name(almanac, " ".join([name, *unheard])))
     if unheard:
@@ -220,6 +226,29 @@ def _of_its_size(almanac: Almanac, found: list[Said], unheard: list[str]) -> tup
         raise Wrong(f"{wrong}. The computer's own memory is said with its name: {size} ram") from None
     kept = [said for said in found if said not in cards]
     return [*kept, Said("gpu", whole, f"--gpu {quoted(whole)}")], [word for word in unheard if word != size]
+
+
+def _with_image(found: list[Said], unheard: list[str]) -> tuple[list[Said], list[str]]:
+    """What was said, with one image where images are named and nobody says how many."""
+    rest = [word for word in unheard if not _SEEN.fullmatch(word)]
+    if len(rest) == len(unheard) or any(said.option == "images" for said in found):
+        return found, rest
+    return [*found, Said("images", 1, "--images 1")], rest
+
+
+def _check_alone(
+    almanac: Almanac, asked: argparse.Namespace, name: str, found: Sequence[Said], unheard: Sequence[str]
+) -> None:
+    """Raises Wrong for two models, with how each is asked: qwen3 8b or 14b on a 3060, mistral small 24b vs gemma 27b."""
+    rest = " ".join(word for word in unheard if not _EITHER.fullmatch(word))
+    is_either = len(rest.split()) < len(unheard)  # (then what is left is another name, whether it is known or not)
+    other = next((one for one in (of_size(name, rest), rest) if one and (is_either or is_name(almanac, one))), None)
+    if other:
+        flags = " ".join(said.flag for said in found if said.flag)
+        ways = "; ".join(
+            f"vram-almanac {asked.command} {visible(one)} {visible(flags)}".rstrip() for one in (name, other)
+        )
+        raise Wrong(f"{in_words(asked.model)} names two models, and each is asked by itself: {ways}")
 
 
 def _in_full(almanac: Almanac, found: list[Said], unheard: list[str]) -> tuple[list[Said], list[str]]:

@@ -96,6 +96,12 @@ def with_size(almanac: Almanac, name: str, unheard: list[str]) -> tuple[str, lis
     return name, unheard
 
 
+def of_size(name: str, size: str) -> str:
+    """The name of another size of a model, where a size alone is said (qwen3 8b, and 14b); empty where none is."""
+    is_sized = _SIZE.fullmatch(size) and _SIZE.search(name)
+    return " ".join(size if _SIZE.fullmatch(word) else word for word in name.split()) if is_sized else ""
+
+
 def untuned(almanac: Almanac, name: str, unheard: list[str]) -> tuple[str, list[str]]:
     """The id of what a model was made from, where the words say that it is meant: llama 3.2 3b base."""
     rest = [word for word in unheard if word.lower() not in ("base", "pretrained", "pt")]

@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.ask.sentence_name import _needed
 from pipeline.ask.sentence_words import _IS_PROGRAM
-from tests.few import SMALL, TEXT
+from tests.few import SEEING, SMALL, TEXT
 
 
 @pytest.mark.some(2)
@@ -231,3 +231,30 @@ def test_a_question_may_be_of_other_languages_and_of_a_lender_s_card(ask_json, a
 def test_what_is_not_here_is_told_by_its_name(ask, asked, said):
     status, _, problem = ask("fits", asked)
     assert status == 2 and said in " ".join(problem.split())
+
+
+@pytest.mark.parametrize(
+    ("sentence", "asked"),
+    [
+        ("qwen3 8b or qwen3 14b on 3060 12gb", ["qwen3 8b --gpu '3060 12gb'", "qwen3 14b --gpu '3060 12gb'"]),
+        ("qwen3 8b vs 14b q4 4090", ["qwen3 8b --format gguf-q4_k_m --gpu 4090", "qwen3 14b --format gguf-q4_k_m"]),
+        ("qwen3 8b or gemma 27b 4090", ["qwen3 8b --gpu 4090", "gemma 27b --gpu 4090"]),
+    ],
+)
+def test_of_two_models_it_is_said_how_each_is_asked(ask, sentence, asked):
+    """It was said that “or” is no option."""
+    status, _out, said = ask("fits", *sentence.split())
+    said = " ".join(said.split())
+    assert status == 2 and "names two models" in said
+    assert all(f"vram-almanac fits {one}" in said for one in asked), said
+
+
+def test_of_two_cards_it_is_said_that_they_are_two(ask):
+    status, _out, said = ask("fits", "qwen3", "8b", "3060", "12gb", "or", "4090")
+    assert status == 2 and "says --gpu twice: 3060 12gb and 4090" in " ".join(said.split())
+
+
+def test_images_without_a_number_are_one(ask, ask_json):
+    one, told = (ask_json("fits", SEEING, *words, "4090") for words in (("1", "image"), ("with", "images")))
+    assert told["use"]["images"] == 1 and told["formats"] == one["formats"] and "--images 1" in told["heard"]
+    assert "is not asked about images" in ask("fits", TEXT, "with", "images", "4090")[2]
