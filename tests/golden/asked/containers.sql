@@ -5,4 +5,5 @@ UNION ALL FROM container_of('Systran/faster-whisper-tiny')
 UNION ALL FROM container_of('Jackrong/Qwen3.8-27B-MTP-GGUF')
 UNION ALL FROM container_of('audio-cpp/audio.cpp-gguf')
 UNION ALL FROM container_of('Qwen/Qwen3-8B')
+UNION ALL FROM container_of('nobody/faster-whisper-large-v9-onnx')
 ORDER BY ALL
