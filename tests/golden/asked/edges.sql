@@ -9,4 +9,9 @@ SELECT 4 AS place, * FROM footprint_of('arnir0/Tiny-LLM', phase_id := 'full-fine
     sharding := 'zero3', gpu_count := 4, context_tokens := 64);
 SELECT 5 AS place, * FROM footprint_of('deepseek-ai/DeepSeek-V3-0324', engine_id := 'vllm', gpu_count := 16);
 SELECT 6 AS place, * FROM footprint_of('google/gemma-2b', phase_id := 'full-finetune',
-    optimizer_id := 'galore-adamw-layerwise', optimizer_rank := 1)
+    optimizer_id := 'galore-adamw-layerwise', optimizer_rank := 1);
+-- of how many cards nobody says, the degrees say; images that text alone leaves out, and none
+SELECT 7 AS place, * FROM footprint_of('google/gemma-2b', phase_id := 'pretrain', engine_id := 'megatron',
+    context_parallel := 2, tensor_parallel := 2);
+SELECT 8 AS place, * FROM footprint_of('Qwen/Qwen3.5-9B', engine_id := 'llama.cpp', text_only := true, images := 1);
+SELECT 9 AS place, * FROM footprint_of('Qwen/Qwen3.5-9B', engine_id := 'llama.cpp', text_only := true, images := 0)
