@@ -129,6 +129,7 @@ def test_who_names_a_card_alone_is_told_what_lists_models(ask, sentence, said):
     assert status == 2 and said in " ".join(problem.split())
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("sentence", "said"),
     [

@@ -91,6 +91,7 @@ def short(connection, rows) -> set[tuple[str, str]]:
 FROZEN, ADAPTED = "what it sees with frozen", "with adapters of what it sees with too"
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize(
     ("said", "told"),
     [

@@ -239,6 +239,7 @@ def test_layers_lie_where_a_log_has_them(book):
     assert set(map(int, blocks.split())) >= {29, 35, 41, 47, 53, 59} and len(blocks.split()) == 10
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("model", ["google/gemma-3-27b-it", EXPERTS, "Qwen/Qwen3-0.6B"])
 @pytest.mark.parametrize("context", [1000, 8192, 30000])
 def test_caches_of_all_layers_are_never_less_than_the_whole(book, footprint_of, model, context):

@@ -1,6 +1,7 @@
 -- names as people write them: cards, and repositories of models
 SELECT 'A100 40G' AS asked, string_agg(gpu_id, ' ' ORDER BY gpu_id) AS found FROM gpus_called('A100 40G')
 UNION ALL SELECT 'lama as llama', is_alike('lama', 'llama')::VARCHAR
+UNION ALL SELECT '120 as 120b', concat_ws(' ', is_size('120', '120b'), is_size('8', '8b'), is_size('120', '120'))
 UNION ALL SELECT 'phi as phy', is_alike('phi', 'phy')::VARCHAR
 UNION ALL SELECT '4090' AS asked, string_agg(gpu_id, ' ' ORDER BY gpu_id) AS found FROM gpus_called('4090')
 UNION ALL SELECT 'RTX 3060 12GB' AS asked, string_agg(gpu_id, ' ' ORDER BY gpu_id) AS found
