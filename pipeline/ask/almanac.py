@@ -46,8 +46,8 @@ class Almanac:
     place: str
     manifest: Mapping[str, Any]
     note: str = ""  # how old a copy is, where its address does not answer
-    _named: dict[str, Row] = field(default_factory=dict)
-    _schemas: dict[str, str] = field(default_factory=dict)
+    _named: dict[str, Row] = field(default_factory=dict, init=False, repr=False)
+    _schemas: dict[str, str] = field(default_factory=dict, init=False, repr=False)
 
     def rows(self, query: str, values: Mapping[str, Any] | Sequence[Any] = ()) -> list[Row]:
         """What a query answers, as dicts. Raises NoData where the file is not one of this almanac, or older than this command."""

@@ -10,7 +10,6 @@ from pipeline.book import commands as pasted
 
 from . import host
 from .almanac import Almanac, Row
-from .problems import NoData
 from .question import Card, Model, Use
 from .scenarios import SMALL_CACHE, USUAL, told_of, verdict_of
 from .settings import kept_free_by
@@ -56,7 +55,7 @@ def helps_of(
         if cached:
             found.append({"help": "cache", **told_of(max(cached, key=lambda row: row["weights_bytes"]))})
     many = [row for row in own if row["gpu_count"] > count and row["verdict"] in ("fits", "multi-gpu")]
-    if many and not _is_computer(almanac, card):
+    if many and not host.is_computer(almanac, card):
         found.append({"help": "cards", **told_of(min(many, key=lambda row: (row["gpu_count"], -row["weights_bytes"])))})
     dtype = use.dtype_id or next(
         (r["dtype_id"] for r in told if r["dtype_id"] in USUAL and r["dtype_id"].startswith("gguf-")), None
@@ -74,19 +73,6 @@ def helps_of(
             found.append({"help": "smaller", "model": name, **told_of(max(mine, key=lambda row: row["weights_bytes"]))})
             break
     return found
-
-
-def _is_computer(almanac: Almanac, card: Card) -> bool:
-    """Whether the card's memory is the computer's, so that several of them are as many computers (a file from before says it of none)."""
-    schema = almanac.schema_of("card_row")
-    if card.gpu_id is None or schema is None:
-        return False
-    try:
-        return bool(
-            almanac.value(f"SELECT {schema}.is_computer(gpu) FROM gpu WHERE gpu_id = $gpu", {"gpu": card.gpu_id})
-        )
-    except NoData:
-        return False
 
 
 def _fits_without(row: Row, kept: int) -> bool:

@@ -22,7 +22,6 @@ _TAKES = (
     "SELECT internal.ram_takes($host_bytes::BIGINT, $error_band::DOUBLE, $ram_bytes::BIGINT, $system_bytes::BIGINT)"
 )
 _SEVERAL = "how several cards share a model with the CPU is not worked out"
-_COMPUTER = "SELECT any_value(internal.is_computer(gpu)) FROM gpu WHERE gpu_id = $gpu"
 _SPLIT = "SELECT context_tokens, sequences FROM cpu_split LIMIT 1"
 _VERDICT = "SELECT internal.card_verdict($bytes::BIGINT, $error_band, $capacity_bytes::BIGINT, 1)"
 _WAY = "SELECT internal.way_beside($gpu_layers, $cpu_expert_layers, $layer_count)"
@@ -150,9 +149,18 @@ def _not_told_of_all(almanac: Almanac, card: Card, use: Use, rows: list[Row]) ->
         return "sharing with the CPU is worked out for llama.cpp"
     if card.count > 1:
         return _SEVERAL
-    if almanac.value(_COMPUTER, {"gpu": card.gpu_id}):
+    if is_computer(almanac, card):
         return "its memory is the computer's, and there is no other to share a model with"
     return None
+
+
+def is_computer(almanac: Almanac, card: Card) -> bool:
+    """Whether the card's memory is the computer's, so that several of them are as many computers."""
+    schema = almanac.schema_of("card_row")
+    if card.gpu_id is None or schema is None:
+        return False
+    query = f"SELECT any_value({schema}.is_computer(gpu)) FROM gpu WHERE gpu_id = $gpu"
+    return bool(almanac.value(query, {"gpu": card.gpu_id}))
 
 
 def asked_way(almanac: Almanac, model: Model, card: Card, use: Use, told: list[Row]) -> dict[str, Any] | None:

@@ -75,11 +75,3 @@ def in_short(number: int | None) -> str:
         if number >= size:
             return f"{number / size:.3g}{letter}"
     return str(number)
-
-
-def adapter_of(told: dict[str, Any]) -> str:
-    return (
-        f"With its adapter kept beside the weights ({told['adapter_bytes'] / 2**20:,.0f} MiB in 16 bits); merged into them it takes nothing."
-        if told.get("adapter_bytes") is not None
-        else f"The adapter has rank {told['lora_rank']} on {told['lora_targets']}."
-    )

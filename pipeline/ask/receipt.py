@@ -1,7 +1,6 @@
 """What a program really held, read from its log, against what the almanac says of it.
 
-A start-up log of vLLM, SGLang, llama.cpp or Ollama, or PyTorch's memory summary. LINES is what is known of their words; nothing else of a
-log is read, and nothing of it is run. A number that a log does not have is not there in the answer either.
+A number that a log does not have is not there in the answer either.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What programs print of the memory that they hold, read from their logs."""
+"""What programs print of the memory that they hold: the start-up logs of vLLM, SGLang, llama.cpp and Ollama, and PyTorch's memory summary.
+
+LINES is what is known of their words; nothing else of a log is read, and nothing of it is run.
+"""
 
 from __future__ import annotations
 

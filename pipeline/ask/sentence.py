@@ -76,15 +76,15 @@ def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespa
     asked, found = _of_its_option(asked, found)
     found, unheard = _of_its_size(almanac, found, unheard)
     found, unheard = _in_full(almanac, found, unheard)
+    if unheard and not pasted and is_name(almanac, asked.model):
+        return asked, ""  # (a word of its name that changes nothing: instruct)
     found, unheard = _with_image(found, unheard)
     if all(map(_EITHER.fullmatch, unheard)):  # (between two cards, of which it is said that they are two)
         unheard = []
-    if unheard and not pasted and is_name(almanac, asked.model):
-        return asked, ""  # (a word of its name that changes nothing: instruct)
     if unheard:
         check_format(almanac, name, unheard)
         _check_card(almanac, words, unheard)
-        _check_alone(almanac, asked, name, found, unheard)
+        _check_one_model(almanac, asked, name, found, unheard)
     if len(unheard) == 1 and unheard == words[start + count : start + count + 1] and is_of_name(name, unheard[0]):
         raise Wrong(unknown_name(almanac, " ".join([name, *unheard])))
     if unheard:
@@ -149,10 +149,8 @@ def of_card(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Names
         spaced(asked.words).split() or asked.words.split(),
         lambda _, word: _wish(word, wished),
     )
-    if any(is_name(almanac, word) for word in unheard):
-        raise Wrong(
-            f"{in_words(unheard[0])} names a model, which is asked by fits: vram-almanac fits {visible(asked.words)}"
-        )
+    if name := next((word for word in unheard if is_name(almanac, word)), None):
+        raise Wrong(f"{in_words(name)} names a model, which is asked by fits: vram-almanac fits {visible(asked.words)}")
     if unheard:
         _check_card(almanac, asked.words.split(), unheard)
         raise Wrong(
@@ -236,7 +234,7 @@ def _with_image(found: list[Said], unheard: list[str]) -> tuple[list[Said], list
     return [*found, Said("images", 1, "--images 1")], rest
 
 
-def _check_alone(
+def _check_one_model(
     almanac: Almanac, asked: argparse.Namespace, name: str, found: Sequence[Said], unheard: Sequence[str]
 ) -> None:
     """Raises Wrong for two models, with how each is asked: qwen3 8b or 14b on a 3060, mistral small 24b vs gemma 27b."""

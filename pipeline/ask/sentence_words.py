@@ -255,7 +255,7 @@ def _format(almanac: Almanac, text: str) -> Said | None:
     return Said("format", text, f"--format {dtype_of(almanac, text)}")
 
 
-# The names by which program_called answers, which plans all that a program may run with: a fifth of a second for each word of a question.
+# The names by which program_called answers, which plans all that a program may run with: a tenth of a second for each word of a question.
 _IS_PROGRAM = """
     SELECT count(*) > 0 FROM program
     WHERE lower($name) IN (program_id, lower(name)) OR list_contains(string_split(lower(other_names), '; '), lower($name))

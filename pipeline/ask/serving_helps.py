@@ -65,7 +65,7 @@ def _ways(almanac: Almanac, card: Card, use: Use, main: Sequence[Format], sees: 
     ways = []
     if sees and not (use.images or use.text_only) and use.program in (None, "llama.cpp"):
         ways.append(_Way("text", replace(use, text_only=True), of_llama))
-    few = with_few(almanac, card, use) if of_vllm else None
+    few = _with_few(almanac, card, use) if of_vllm else None
     if few:
         ways.append(_Way("requests", few, of_vllm))
     if not use.enforce_eager:
@@ -75,7 +75,7 @@ def _ways(almanac: Almanac, card: Card, use: Use, main: Sequence[Format], sees: 
     return ways
 
 
-def with_few(almanac: Almanac, card: Card, use: Use) -> Use | None:
+def _with_few(almanac: Almanac, card: Card, use: Use) -> Use | None:
     """The use with few requests told to vLLM, in steps of as many tokens as it reads on the card by itself: it sets no logits of 256 aside, and
     captures fewer graphs. None where that is said already or would not be fewer."""
     few, counted = max(use.sequences or 1, FEW_REQUESTS), counted_of(almanac, "vllm")

@@ -14,7 +14,6 @@ from .naming import (
     ENGINES,
     PHASES,
     VERDICTS,
-    adapter_of,
     cards,
     engine_name,
     format_name,
@@ -67,7 +66,7 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
         for how in filter(None, (_unpacked(answer), training_words.chosen(answer), shared.said(best))):
             page.say(how)
     if answer.get("adapter"):
-        page.say(adapter_of(answer["adapter"]))
+        page.say(_adapter(answer["adapter"]))
     if answer["formats"]:
         known = [row for row in answer["formats"] if row["verdict"] is not None]
         unknown = [row for row in answer["formats"] if row["verdict"] is None]
@@ -279,6 +278,14 @@ def _unpacked(answer: dict[str, Any]) -> str:
     return (
         f"Its weights are published in {format_name(stored)}: counted is the model unpacked to {format_name(answer['best']['dtype_id'])} as it is loaded "
         "(dequantize=True in its quantization_config)."
+    )
+
+
+def _adapter(told: dict[str, Any]) -> str:
+    return (
+        f"With its adapter kept beside the weights ({told['adapter_bytes'] / 2**20:,.0f} MiB in 16 bits); merged into them it takes nothing."
+        if told.get("adapter_bytes") is not None
+        else f"The adapter has rank {told['lora_rank']} on {told['lora_targets']}."
     )
 
 

@@ -103,7 +103,8 @@ def test_all_tables_are_joined_over_http_from_one_small_file(tables, how):
         attach = f"ATTACH '{host.address}/{path.name}' AS almanac ({how})"
         _, shown = ask(attach, "SELECT view_name FROM duckdb_views() WHERE database_name = 'almanac' AND NOT internal")
         assert {name for (name,) in shown} == PUBLISHED.keys()
-        assert len(host.asked) <= 10 and host.sent_bytes < 175_000
+        # the catalogue is all that this file holds: it is read twice at most, and its first blocks once more
+        assert len(host.asked) <= 10 and host.sent_bytes <= 2 * path.stat().st_size + 8 * 4096
         _, rows, joined = ask(
             attach,
             f"SELECT count(*), sum(total_bytes) FROM almanac.footprint WHERE model_id = '{MODELS[0]}'",
