@@ -30,7 +30,7 @@ def test_cells_hold_the_longest_context_of_each_format_and_the_best_is_marked(op
         row.locator("td.cell.best").inner_text() == "16k" and "Q8_0 9.3 of 11.6" in row.locator("td.rec").inner_text()
     )
     page.locator("#window select[name=context]").select_option("32768")
-    assert row.locator("td.cell.best").inner_text() == "all 32k"
+    expect(row.locator("td.cell.best")).to_have_text("all 32k", use_inner_text=True)  # (drawn after the choice)
     assert row.locator("td.cell.less").all_inner_texts() == ["16k", "23k", "26k", "29k"]
     assert page.url.endswith("?gpu=rtx-3060-12gb&context=32768")
 
@@ -144,7 +144,7 @@ def test_what_misses_says_by_how_much_and_how_it_still_runs(open_page):
     page.wait_for_url("**count=2**")
     assert "Beta-MoE-30B-A3B" in names(page) and answer(page).startswith("On 2 × RTX 3060 12GB")
     page.locator("#window select[name=context]").select_option("65536")
-    assert "reads 32k tokens at most" in page.locator(MISS, has_text="Alpha").inner_text()
+    expect(page.locator(MISS, has_text="Alpha")).to_contain_text("reads 32k tokens at most")
 
 
 @pytest.mark.full

@@ -60,6 +60,7 @@ def test_the_card_is_guessed_in_the_page_and_may_be_refused(drawn_with):
     asked = []
     page.on("request", lambda request: asked.append(request.url))
     page.get_by_role("button", name="Not yours?").click()
+    expect(page.locator("#window .answer")).to_contain_text("For example")
     assert answer(page).startswith("For example") and not page.locator("#window .guess").is_visible()
     page.reload()
     page.wait_for_selector('html[data-almanac="ready"]')
