@@ -9,6 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from pipeline.book.packs import Packs
 from pipeline.press import blank, formulas, same_bytes
 from pipeline.render.addresses import REMOTE
 from tests.once import blank_folder
@@ -30,11 +31,12 @@ def sums(folder: Path) -> dict[str, str]:
 )
 @pytest.mark.parametrize("allocator", ["", *map(str, Path("/usr/lib").glob("*/libjemalloc.so.2"))])
 def test_a_file_of_the_same_rows_is_the_same_bytes(tmp_path, monkeypatch, allocator):
-    """Whatever order the rows came in, which is what several threads and packs make of it; with the allocator that `make` brings too."""
+    """Whatever order the rows came in, which is what several threads and packs make of it, and whether packs keep the file without rows or
+    not; with the allocator that `make` brings too."""
     monkeypatch.setenv("LD_PRELOAD", allocator)
-    written = []
-    for order in ("ASC", "DESC"):
-        workshop, path = tmp_path / f"{order}.workshop", tmp_path / f"{order}.duckdb"
+    written, packs = [], Packs(tmp_path / "packs")
+    for number, (order, keeping) in enumerate([("ASC", None), ("DESC", packs), ("ASC", packs)]):
+        workshop, path = tmp_path / f"{number}.workshop", tmp_path / f"{number}.duckdb"
         with blank.copied(blank_folder(), workshop) as connection:
             connection.execute(
                 f"CREATE TABLE apart AS SELECT i, md5(i::VARCHAR) AS word FROM range(9000) AS r(i) ORDER BY i {order};"
@@ -42,10 +44,12 @@ def test_a_file_of_the_same_rows_is_the_same_bytes(tmp_path, monkeypatch, alloca
                 "DELETE FROM source; INSERT INTO source FROM shuffled; DROP TABLE shuffled"
             )
             arguments = formulas.arguments_of(connection)
-        same_bytes.write(workshop, path, arguments)
+        with same_bytes.writing(workshop, path, arguments, keeping):
+            pass
         written.append(path.read_bytes())
-    assert written[0] == written[1]
-    with duckdb.connect(str(tmp_path / "ASC.duckdb"), read_only=True) as connection:
+    assert written[0] == written[1] == written[2]
+    assert len(list(packs.folder.iterdir())) == 1
+    with duckdb.connect(str(tmp_path / "2.duckdb"), read_only=True) as connection:
         assert connection.execute("SELECT count(*), min(i) FROM internal.apart").fetchall() == [(9000, 0)]
         assert connection.execute("SELECT count(*) > 100 FROM source").fetchall() == [(True,)]
 
