@@ -89,6 +89,28 @@ def test_gpt_oss_of_ollama_is_counted_with_all_beside_its_experts_in_16_bits(mac
     assert "holds up to 1.6 GiB more than gguf-mxfp4" in tagged["taken"]
 
 
+def test_googles_own_file_of_four_bits_is_told_with_its_embedding_in_16(macro):
+    """gemma-3-27b-it-q4_0.gguf is 17.2 GB, and llama.cpp's own mix 15.6: told as the latter, it fitted where it did not."""
+    for name in (
+        "google/gemma-3-27b-it-qat-q4_0-gguf",
+        "gemma 3 27b qat",
+        "hf.co/google/gemma-3-4b-it-qat-q4_0-gguf:Q4_0",
+    ):
+        said = macro("SELECT dtype_id, dtype_named FROM repository_of($1)", name)
+        assert said == [("gguf-q4_0", "gguf-q4_0-f16-embedding")], name
+    query = "SELECT embedding_bytes FROM weight WHERE model_id = $1 AND dtype_id = $2"
+    (whole,), (packed,) = (macro(query, TEXT, dtype)[0] for dtype in ("bf16", "gguf-q4_0"))
+    beyond = macro("SELECT internal.beyond_format_bytes($1, 'gguf-q4_0-f16-embedding', 'gguf-q4_0', NULL)", TEXT)
+    assert beyond == [(whole - packed,)] and 0 < packed < whole
+    # what others made of it is a mix as any other; what was published in 16 bits, those; of later ones nobody says what is left in 16
+    for name, dtype in (
+        ("stduhpf/google-gemma-3-27b-it-qat-q4_0-gguf-small", "gguf-q4_0"),
+        ("google/gemma-3-27b-it-qat-q4_0-unquantized", "bf16"),
+        ("google/gemma-4-31B-it-qat-q4_0-gguf", None),
+    ):
+        assert macro("SELECT dtype_id FROM repository_of($1)", name) == [(dtype,)], name
+
+
 @pytest.mark.full
 def test_a_file_of_ollama_larger_than_its_format_is_told_with_what_it_holds_more(macro, ask_json):
     """qwen3:8b is listed with 5.2 GB, which is 5.25 at most; Q4_K_M of llama.cpp holds 5.02."""

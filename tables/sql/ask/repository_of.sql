@@ -30,20 +30,29 @@ CREATE OR REPLACE MACRO plain_name(name) AS
 CREATE OR REPLACE MACRO listed_error_bytes(file_bytes) AS
     CASE WHEN file_bytes >= 1e10 THEN 5e8 WHEN file_bytes >= 1e9 THEN 5e7 WHEN file_bytes >= 1e7 THEN 5e5 ELSE 5e4 END;
 
--- The format that a file is counted in where no format is its own: experts in MXFP4 and the rest in 16 bits, or a mix
--- of Ollama's, of which only the size is known.
+-- The format that a file is counted in where no format is its own: experts in MXFP4 and the rest in 16 bits, a mix whose
+-- embedding is left in 16, or a mix of Ollama's, of which only the size is known.
 CREATE OR REPLACE MACRO counted_format(said) AS
-    CASE said WHEN 'gguf-mxfp4-f16' THEN 'gguf-mxfp4' WHEN 'own-mix' THEN 'gguf-q4_k_m' ELSE said END;
+    CASE said
+        WHEN 'gguf-mxfp4-f16' THEN 'gguf-mxfp4'
+        WHEN 'gguf-q4_0-f16-embedding' THEN 'gguf-q4_0'
+        WHEN 'own-mix' THEN 'gguf-q4_k_m'
+        ELSE said
+    END;
 
--- What it holds beyond that format, at most (mxfp4 is what is published with the rest in 16 bits).
+-- What it holds beyond that format, at most (mxfp4 is what is published with the rest in 16 bits, and bf16 what an
+-- embedding is in them).
 CREATE OR REPLACE MACRO beyond_format_bytes(counted_model, said, counted_dtype, file_bytes) AS (
     SELECT CASE
         WHEN said = 'gguf-mxfp4-f16' THEN any_value(published.weights_bytes) - any_value(held.weights_bytes)
+        WHEN said = 'gguf-q4_0-f16-embedding'
+            THEN any_value(whole.embedding_bytes) - any_value(held.embedding_bytes)
         WHEN said = 'own-mix' OR any_value(held.weights_bytes) < file_bytes - listed_error_bytes(file_bytes)
             THEN greatest(0, file_bytes + listed_error_bytes(file_bytes) - any_value(held.weights_bytes))
     END::BIGINT
     FROM weight AS held
     LEFT JOIN weight AS published ON published.model_id = held.model_id AND published.dtype_id = 'mxfp4'
+    LEFT JOIN weight AS whole ON whole.model_id = held.model_id AND whole.dtype_id = 'bf16'
     WHERE held.model_id = counted_model AND held.dtype_id = counted_dtype
 );
 
