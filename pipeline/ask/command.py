@@ -72,7 +72,7 @@ def run(asked: argparse.Namespace) -> int:
 
 
 def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
-    from . import card_names, containers, formats, models, own, question, sentence
+    from . import card_names, containers, contexts, formats, models, own, question, sentence
     from .almanac import opened
     from .kinds import Said, asked_for
     from .page import Page
@@ -113,7 +113,7 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
             if not is_config and not adapter:
                 model = containers.in_its_files(almanac, name, model, use)
                 use = containers.in_its_program(almanac, model, use)
-            question.check_use(model, use)
+            contexts.check(almanac, model, use)
             if asked.command == "plan" or getattr(asked, "draft", None) or is_unlike:
                 formats.check_file(model, use)
         said = Said(asked, model, use, page, is_config, adapter, is_unlike)

@@ -1,4 +1,5 @@
-"""The context that a program takes by itself where nobody says one, and where that depends on the memory of the cards (Ollama's)."""
+"""The context that is asked: whether the model reads as much, and what a program takes by itself where nobody says one, and where that depends on
+the memory of the cards (Ollama's)."""
 
 from __future__ import annotations
 
@@ -6,8 +7,36 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from pipeline.base.bounds import visible
+
 from .almanac import Almanac
+from .problems import Wrong
 from .question import Card, Model, Use
+
+_OTHERS = 3  # models that are named in the place of one that reads too little
+
+
+def check(almanac: Almanac, model: Model, use: Use) -> None:
+    """Raises Wrong for a context that the model does not read, with those of its maker and size that do: Qwen3-30B-A3B-Instruct-2507."""
+    most = model.row["max_context_tokens"]
+    if use.context_tokens is None or most is None or use.context_tokens <= most:
+        return
+    others = almanac.value(
+        f"""
+        SELECT string_agg(model_id, ', ' ORDER BY downloads DESC) FROM (
+            SELECT other.model_id, coalesce(other.downloads_30d, 0) AS downloads FROM model AS own JOIN model AS other
+                USING (model_type, parameter_count)
+            WHERE own.model_id = $model AND other.stored_format IS NULL AND other.max_context_tokens >= $tokens
+                AND split_part(other.model_id, '/', 1) = split_part(own.model_id, '/', 1)
+            ORDER BY downloads DESC LIMIT {_OTHERS}
+        )
+        """,
+        {"model": model.model_id, "tokens": use.context_tokens},
+    )
+    more = f". Of its maker and size these read as much: {visible(others)}" if others else ""
+    raise Wrong(
+        f"{model.shown} reads {most:,} tokens at most; --context {use.context_tokens} is beyond that (--context {most} is all of it){more}"
+    )
 
 
 def with_own(almanac: Almanac, model: Model, use: Use, cards: Iterable[Card], count: int | None = None) -> Use:

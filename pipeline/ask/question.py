@@ -6,8 +6,6 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from .problems import Wrong
-
 _UNITS = {
     "b": 1,
     "kb": 10**3,
@@ -204,12 +202,3 @@ def amount(text: str) -> int:
     if not 0 < size <= 2**50:
         raise ValueError(f"{text[:40]!r} is no amount of memory")
     return size
-
-
-def check_use(model: Model, use: Use) -> None:
-    """Raises Wrong for a context that the model does not read."""
-    most = model.row["max_context_tokens"]
-    if use.context_tokens is not None and most is not None and use.context_tokens > most:
-        raise Wrong(
-            f"{model.shown} reads {most:,} tokens at most; --context {use.context_tokens} is beyond that (--context {most} is all of it)"
-        )
