@@ -43,7 +43,7 @@ from .settings import CARDS, counted_of, is_startable, kept_free_by, read_by_its
 STATUS = {"fits": FITS, "tight": DOES_NOT, "no": DOES_NOT, None: UNKNOWN}
 WEIGHTS_ALONE = "SELECT weights_bytes FROM weight WHERE model_id = $id AND dtype_id = 'bf16'"
 BESIDE = "sglang"  # whose command stands beside that of vLLM
-MORE_CARDS = (2, 4, 8)  # that are tried where a model does not fit
+MORE_CARDS = (2, 3, 4, 8)  # that are tried where a model does not fit
 
 
 def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = False) -> dict[str, Any]:

@@ -83,6 +83,6 @@ def _rebuilt(almanac: Almanac, found: list[dict[str, Any]], size_gb: int) -> str
     sizes = " or ".join(dict.fromkeys(f"{row['size']:g}" for row in rows))
     share = min(row["capacity_bytes"] / row["size"] for row in rows) / 2**30
     return (
-        f"{visible(rows[0]['name'])} has {sizes} GB in this almanac, not {size_gb}. One that was rebuilt is asked by its memory: "
+        f"{visible(rows[0]['name'])} has {sizes} GB in this almanac, not {size_gb}. A card with that much is asked by its memory: "
         f"--free {size_gb * share - 0.05:.1f}GiB (of four: 4x{size_gb * share - 0.05:.1f}GiB)"
     )

@@ -12,8 +12,22 @@ from pipeline.base.bounds import visible
 from .almanac import Almanac
 from .problems import Wrong
 from .question import Card, Model, Use
+from .values import ALL_TOKENS
 
 _OTHERS = 3  # models that are named in the place of one that reads too little
+
+
+def asked_of(tokens: int | None, model: Model | None) -> int | None:
+    """The context that is asked, of `max` all that the model reads. Raises Wrong where that is not known."""
+    if tokens != ALL_TOKENS:
+        return tokens
+    most = model and model.row["max_context_tokens"]
+    if not most:
+        raise Wrong(
+            "--context max is all that a model reads, and "
+            + (f"how much {model.shown} does is not known here" if model else "no model is asked about")
+        )
+    return most
 
 
 def check(almanac: Almanac, model: Model, use: Use) -> None:

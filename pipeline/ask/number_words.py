@@ -6,7 +6,7 @@ import re
 
 from .almanac import Almanac
 from .said import Said
-from .values import image_size, share, tokens
+from .values import ALL_TOKENS, image_size, share, tokens
 
 # how a length is called, by people and by programs (--max-model-len, num_ctx, max_seq_length, cutoff_len); -c is llama.cpp's
 _LENGTH = (
@@ -16,11 +16,14 @@ _LENGTH = (
 _UNIT = r" ?(?:k|m|thousand|million)"
 _CONTEXT = re.compile(
     rf"(?i)(?P<before>(?:{_LENGTH})(?: of |[ =:]{{1,2}}))?(?P<number>\d{{1,3}}(?:[. '’\u00a0]\d{{3}})+|\d[\d,_]*|\d+(?:\.\d+)?{_UNIT})"
-    r"(?P<behind>(?: (?:context|ctx|kontext|contexte|contexto|tokens?|toks?)){0,2}(?: (?:length|window))?)"
+    r"(?P<behind>(?: (?:context|ctx|kontext|contexte|contexto|tokens?|toks?|seq|sequence)){0,2}(?: (?:len|length|window))?)"
+)
+_ALL = re.compile(
+    r"(?i)(?:with |at )?(?:the |its )?(?:full|whole|entire) (?:context|ctx)(?:[- ](?:length|size|window))?"
 )
 _IN_THOUSANDS = re.compile(r"\d{1,3}(?:[. '’\u00a0]\d{3})+")
 _CARD_BESIDE = re.compile(
-    r"(?i)\d{3,4} (?:context|ctx)|(?:max )?(?:context|ctx|seq)(?: (?:length|size|window))? \d{3}0"
+    r"(?i)\d{3,4} (?:context|ctx|seq)|(?:max )?(?:context|ctx|seq(?:uence)?)(?: (?:length|size|window))? \d{3}0"
 )
 _IN_K = re.compile(rf"(?i)\d{_UNIT}$")
 _MANY = {"thousand": 10**3, "million": 10**6}
@@ -64,6 +67,8 @@ _HEIGHTS = {"480p": (832, 480), "720p": (1280, 720), "1080p": (1920, 1080)}  # o
 
 
 def context(_: Almanac, text: str) -> Said | None:
+    if _ALL.fullmatch(text):
+        return Said("context", ALL_TOKENS, "--context max")
     found = _CONTEXT.fullmatch(text)
     if not found:
         return None

@@ -12,7 +12,7 @@ from .problems import Wrong
 from .question import Card, Model, Use, Work
 from .scenarios import answered, card_told, formats_of, scenario_of, told_of
 
-COUNTS = (1, 2, 4, 8, 16, 32, 64)  # of a machine, and of servers of 8
+COUNTS = (1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64)  # of a machine, and of servers of 8
 FLAGS = {"tensor_parallel": "--tensor-parallel", "pipeline_parallel": "--pipeline-parallel"}
 
 

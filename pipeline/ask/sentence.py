@@ -191,6 +191,8 @@ def _with_options(
         if not hasattr(asked, said.option):
             raise Wrong(f"{in_words(whole)} says {said.flag}, which {asked.command} is not asked")
         held = getattr(told, said.option)
+        if said.option == "phase" and held == said.value:  # (pretrain … from scratch)
+            continue
         is_list = said.option == "gpu" and asked.command == "plan"
         if (held is not None and held is not False) or said.flag in flags:
             is_unlike = said.option == "gpu" and not is_list and held != said.value

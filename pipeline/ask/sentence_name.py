@@ -12,7 +12,7 @@ from .almanac import Almanac
 from .near import is_tuned
 from .problems import Wrong
 from .said import Said
-from .sentence_words import BITS, is_between, is_counted
+from .sentence_words import BITS, FINE_TUNING, is_between, is_counted
 
 OF_NAME = "bits"  # no option: what is said of a name
 _COMMAND = re.compile(
@@ -31,6 +31,7 @@ def place_of(almanac: Almanac, words: Sequence[str]) -> tuple[int, int]:
         for start in range(len(words))
         for count in range(1, min(len(words) - start, _LONGEST) + 1)
         if not is_between(words[start])
+        and not FINE_TUNING.fullmatch(words[start])  # (sft llama 3.1 8b; Llama-3.1-Tulu-3-8B-SFT)
         and not any(  # (gemma3 12 users, llama 3 8b 100 concurrent users)
             is_counted(" ".join(words[start + count - 1 : start + count + more])) for more in (1, 2)
         )

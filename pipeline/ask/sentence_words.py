@@ -21,23 +21,25 @@ _BETWEEN = re.compile(
     r"(?i)an?|and|at|be|best|biggest|can|cards?|computer|context|cuda|desktop|do|docker|does|each|egpu|embeddings?|enough|fits?|for|from|get|gpus?|have|having|host|how|i|if|in|into|"
     r"is|it|just|largest|llms?|local|locally|longest|many|max|maximum|me|memory|metal|models?|much|my|need(?:s|ed)?|nvlink|of|on|one|only|our|pc|per|please|possible|quants?|quanti[sz]ation|rent|rented|"
     r"require[ds]?|rocm|runs?|running|serve|serving|should|single|some|take|takes|that|the|there|this|to|tokens|train|training|tts|up|us|use|uses|using|via|vram|want|we|"
-    r"what|what'?s|will|with|work|works|would|you|your|"
+    r"what|what'?s|will|with|work|works|would|x|you|your|"
     # (German, French, Spanish, Italian, Portuguese)
     r"auf|bei|bekomme|braucht|brauche|das|dem|den|der|die|ein|eine[mnrs]?|für|gpu-speicher|grafikkarte|ich|ist|kann|karte|läuft|laeuft|lassen|laufen|"
     r"meine[mnr]?|mein|mit|passt|speicher|und|viel|welche[rs]?|wie|wieviel|zu|"
     r"avec|carte|combien|dans|de|est|est-ce|et|faire|faut-il|il|je|la|le|ma|mémoire|mon|peux|peut|pour|puis-je|que|quelle?|sur|tourne|tourner|une?|"
+    r"cabe|consigo|meu|minha|na|no|num|o|"
     r"con|correr|cuánta|cuanta|ejecutar|en|funciona|in|memoria|mi|necesito|para|posso|puedo|rodar|su|tarjeta|una|"
     # (Russian)
     r"в|видеокарт[аеуы]|видеопамяти|для|запустить|и|какая|ли|меня|мне|мо[йюя]|моей|на|нужно|памяти|пойд[её]т|потянет|с|сколько|у|хватит"
 )
 # (how it is done is another word: full, LoRA, QLoRA, DPO)
-_FINE_TUNING = re.compile(r"(?i)fine[ _-]?tun(?:ed?|ing)|sft")
+FINE_TUNING = re.compile(r"(?i)fine[ _-]?tun(?:ed?|ing)|sft")
 # whose cards are rented: which one is not said by that
 _LENDERS = re.compile(
     r"(?i)runpod|vast(?:\.ai)?|lambda(?: ?labs)?|paperspace|coreweave|kaggle|colab(?: ?pro)?|aws|azure|gcp|modal|together(?:\.ai)?"
 )
 # writing without blanks between words, and what of it says something
 _RUN_ON = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef]+")
+_FRENCH_SIZE = re.compile(r"(?i)(?<=\d) ?go\b")  # gigaoctets
 _COUNT_APART = re.compile(r"(?i)(?<!\S)(\d{1,4}) [x×] (?=\S)")
 _SAID_IN_RUN = (("全量微调", "full finetune"), ("微调", "lora"), ("파인튜닝", "lora"))
 LENDER = "lender"  # no option: whose card it is
@@ -57,6 +59,7 @@ _CACHES = {
     "4bit": "q4_0",
     "4-bit": "q4_0",
 }
+_COLOCATED = re.compile(r"(?i)(?:with |using )?(?:vllm[- ]?)?co-?located?(?:[- ]vllm)?")
 _LIGER = re.compile(r"(?i)liger(?:[- _]kernels?)?")
 _CHECKPOINTING = re.compile(r"(?i)(no |without )?(?:gradient |activation )?(?:re)?checkpointing|(no )recompute")
 _RAM = r"(?:system |main |cpu |ddr\d |ddr\d-\d+ )*(?:ram|ddr\d)"
@@ -112,7 +115,7 @@ def spaced(text: str) -> str:
     """A question with what is written without blanks taken apart: what runs on is no part of a model's name."""
     for said, meant in _SAID_IN_RUN:
         text = text.replace(said, f" {meant} ")
-    return _COUNT_APART.sub(r"\1x ", _RUN_ON.sub(" ", text))
+    return _COUNT_APART.sub(r"\1x ", _RUN_ON.sub(" ", _FRENCH_SIZE.sub("GB", text)))
 
 
 def is_counted(words: str) -> bool:
@@ -170,7 +173,7 @@ def named_phase(text: str) -> str | None:
 
 def _phase(_: Almanac, text: str) -> Said | None:
     phase = named_phase(text)
-    is_loose = bool(phase == "full-finetune" and _FINE_TUNING.fullmatch(text))
+    is_loose = bool(phase == "full-finetune" and FINE_TUNING.fullmatch(text))
     return Said("phase", phase, f"--phase {phase}", is_loose=is_loose) if phase else None
 
 
@@ -203,6 +206,10 @@ def _checkpointing(_: Almanac, text: str) -> Said | None:
 
 def _liger(_: Almanac, text: str) -> Said | None:
     return Said("liger", True, "--liger") if _LIGER.fullmatch(text) else None
+
+
+def _generator(_: Almanac, text: str) -> Said | None:
+    return Said("generator", "vllm-colocate", "--generator vllm-colocate") if _COLOCATED.fullmatch(text) else None
 
 
 def _optimizer(almanac: Almanac, text: str) -> Said | None:
@@ -296,6 +303,7 @@ _READERS: tuple[Callable[[Almanac, str], Said | None], ...] = (
     number_words.counted,
     _checkpointing,
     _liger,
+    _generator,
     _cache,
     _sharding,
     _program,

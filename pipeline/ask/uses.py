@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def use_of(almanac: Almanac, asked: argparse.Namespace, adapter: Any, model: Any) -> Use:
-    from . import formats, pictures, programs, question, shared
+    from . import contexts, formats, pictures, programs, question, shared
 
     objective = getattr(asked, "objective", None)
     phase = getattr(asked, "phase", None) or ("lora" if objective else question.INFERENCE)
@@ -63,7 +63,7 @@ def use_of(almanac: Almanac, asked: argparse.Namespace, adapter: Any, model: Any
         **_shared_with_cpu(asked, program, is_text=not (is_made or is_training)),
         is_in_own_format=bool(program and is_training and program.dtype_id and not asked.format),
         phase_id=phase,
-        context_tokens=asked.context,
+        context_tokens=contexts.asked_of(asked.context, model),
         sequences=asked.users or (None if program or objective else 1),
         dtype_id=formats.dtype_of(almanac, asked.format, program and program.engine_id) if asked.format else None,
         kv_dtype_id=kv,

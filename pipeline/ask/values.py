@@ -21,10 +21,12 @@ OBJECTIVES = ("dpo", "orpo", "kto", "reward", "grpo")
 # phases as people say them
 SAID_PHASES = {
     "full-finetune": re.compile(r"full|sft|(?:full[ _-]?)?fine[ _-]?tun(?:ed?|ing)"),
-    "pretrain": re.compile(r"pre-?training"),
+    "pretrain": re.compile(r"pre-?training|(?:train(?:ed|ing)? )?from scratch"),
     "inference": re.compile(r"serv(?:e|ing)"),
 }
 MOST_TOKENS = 2**27
+ALL_TOKENS = 0  # of a context: all that the model reads
+_ALL_OF_IT = ("max", "maximum", "full", "all")
 IMAGE_SIZE = (1024, 1024)  # of which images are where nobody says it
 _MOST_SIDE = 65_536
 
@@ -37,8 +39,10 @@ def name(text: str) -> str:
 
 
 def tokens(text: str) -> int:
-    """A length as people say it: 32k are 32,768 tokens, 1M are 1,048,576, 1e6 are a million."""
+    """A length as people say it: 32k are 32,768 tokens, 1M are 1,048,576, 1e6 are a million, and max is all that the model reads."""
     text = text.strip()
+    if text.lower() in _ALL_OF_IT:
+        return ALL_TOKENS
     said = text
     if found := re.fullmatch(r"(\d{1,9}(?:\.\d{1,3})?)([kKmM])", text):
         said = str(int(float(found[1]) * 1024 ** (1 if found[2] in "kK" else 2)))

@@ -192,7 +192,7 @@ def _of_its_name(answer: dict[str, Any]) -> str:
         return ""
     name = f"{format_name(larger['dtype_id'])} ({engine_name(larger)})"
     up = f", up to {larger['max_context_tokens']:,}" if larger["max_context_tokens"] else ""
-    first = {"tight": "barely", "no": "no"}[answer["verdict"]]
+    first = {"tight": "barely", "no": "no", None: "not known"}[answer["verdict"]]
     return f"{answer['card']['name']}: {first}; {larger['name']}: yes, in {name}{up}. "
 
 
