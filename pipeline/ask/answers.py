@@ -44,6 +44,7 @@ STATUS = {"fits": FITS, "tight": DOES_NOT, "no": DOES_NOT, None: UNKNOWN}
 WEIGHTS_ALONE = "SELECT weights_bytes FROM weight WHERE model_id = $id AND dtype_id = 'bf16'"
 BESIDE = "sglang"  # whose command stands beside that of vLLM
 MORE_CARDS = (2, 3, 4, 8)  # that are tried where a model does not fit
+_TWICE = {8: [16], 16: [32]}  # of servers of 8
 
 
 def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = False) -> dict[str, Any]:
@@ -67,7 +68,8 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
     scenarios = [scenario_of(model, use, d, e, n) for d, e in main for n in counts]
     is_open = not use.is_training and use.kv_dtype_id is None
     usual = [(d, e) for d, e in main if d in USUAL and e != "mlx-lm"] or main[:1]
-    more = [n for n in MORE_CARDS if n > card.count and card.gpu_id is not None and card.vendor != "apple"]
+    is_bought = card.gpu_id is not None and card.vendor != "apple"
+    more = ([n for n in MORE_CARDS if n > card.count] or _TWICE.get(card.count, [])) if is_bought else []
     more = [] if is_divided or use.share else more  # (these are of the cards that are said)
     smaller = smaller_of(almanac, model) if is_open and use.dtype_id is None and not is_divided else []
     if is_open:

@@ -109,13 +109,16 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use) -> dict[str, Any]
         elif reason:
             reason += _known_formats(almanac, asked | {"base": WHOLE[0]})
     verdict = next((v for v in VERDICTS if any(row["verdict"] == v for row in rows)), None)
+    # (of what does not fit the least is told)
+    best = _first(sorted(rows, key=_bytes) if verdict == "no" else rows, verdict)
+    waiting = None if use.is_training or best is None else _waiting(almanac, model, best)
     return {
         "model": model.shown,
         "card": card_told(card, 1),
         "use": use_told(use, []),
         "verdict": verdict,
-        # (of what does not fit the least is told)
-        "best": _first(sorted(rows, key=_bytes) if verdict == "no" else rows, verdict),
+        "best": best,
+        "waiting_bytes": waiting,
         "placements": rows,
         "made": _made(made, use) if rows else None,
         **({"taken": note} if note else {}),
@@ -241,6 +244,23 @@ def _all_packed(told: Mapping[str | None, list[Row]], before: list[Row]) -> list
 
 def _first(rows: list[Row], verdict: str | None) -> Row | None:
     return next((row for row in rows if row["verdict"] == verdict), None) if verdict else None
+
+
+def _waiting(almanac: Almanac, model: Model, row: Row) -> int | None:
+    """What all parts weigh, which lie in the computer's memory where they are not on the card: None where all of them are on it, and where a part is
+    not known."""
+    if row["placement"] == "resident":
+        return None
+    return almanac.value(
+        "SELECT CASE WHEN count(weights_bytes) = count(*) THEN sum(weights_bytes)::BIGINT END FROM pipeline_stages($model, "
+        "dtype_id := $dtype, denoiser_dtype_id := $denoiser, text_dtype_id := $text)",
+        {
+            "model": model.model_id,
+            "dtype": row.get("dtype_id") or WHOLE[0],
+            "denoiser": row.get("denoiser_dtype_id"),
+            "text": row.get("text_dtype_id"),
+        },
+    )
 
 
 def _bytes(row: Row) -> int:

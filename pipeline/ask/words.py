@@ -5,6 +5,7 @@ Sizes are GiB, here only.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from . import contexts, host_words, shared, training_words
@@ -24,6 +25,7 @@ from .naming import (
 from .page import Page
 from .setting_words import holds_for, say_unsaid, setting_of_drafted, with_flags
 
+_ARGUMENT = re.compile(r"^[a-z]+_parallel: ")  # which the macros have, and a question in words does not
 COMMANDS = 3  # that are shown; all of them with --all
 
 
@@ -143,11 +145,12 @@ def _sentence(answer: dict[str, Any]) -> str:
         does = ("does not run", "runs")
         if use["phase_id"] != "inference":
             does = tuple(f"{can} {PHASES[use['phase_id']]}" for can in ("cannot", "can"))
-        return f"{how}: {answer['model']} {does[verdict != 'no']} on {where}, with {told}: {gib_of(best['total_bytes'])} of {gib_of(card['usable_bytes'])} GiB."
+        size = f"{gib_of(best['total_bytes'])} of {gib_of(card['usable_bytes'])} GiB"
+        return f"{how}: {answer['model']} {does[verdict != 'no']} on {where}, with {told}: {size}.{_waiting(answer)}"
     if answer.get("way") and verdict is not None:
         return host_words.as_told(answer, where, at_of(answer), gib_of)
     if verdict is None:
-        return f"Not known: {answer['reason'] or 'no figure of this model'}."
+        return f"Not known: {_ARGUMENT.sub('', answer['reason'] or 'no figure of this model')}."
     if answer.get("beside") and verdict == "fits":
         return host_words.beside(answer, where, at_of(answer), gib_of)
     size = f"{gib_of(best['total_bytes'])} of {gib_of(best['capacity_bytes'])} GiB"
@@ -183,6 +186,17 @@ def _sentence(answer: dict[str, Any]) -> str:
         f"No: {answer['model']} cannot {how} on {where} {at}: the smallest of its formats here, {format_name(least['dtype_id'])}, "
         f"needs {gib_of(least['total_bytes'])} of {gib_of(least['capacity_bytes'])} GiB.{host_words.not_beside(answer, gib_of)}"
     )
+
+
+def _waiting(answer: dict[str, Any]) -> str:
+    """Where the parts of a pipeline are that are not on the card; nothing where all of them are, or where it does not run so."""
+    size, ram = answer.get("waiting_bytes"), answer["use"].get("ram_bytes")
+    if size is None or answer["verdict"] == "no":
+        return ""
+    less = ""
+    if ram is not None and size > ram:
+        less = f" That is more than the {gib_of(ram)} GiB that it has: it may end there, or read them from the disk each time."
+    return f" All its parts, {gib_of(size)} GiB of weights, wait in the computer's memory, which is slower.{less}"
 
 
 def _of_its_name(answer: dict[str, Any]) -> str:

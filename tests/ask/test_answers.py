@@ -9,7 +9,7 @@ import shlex
 
 import pytest
 
-from pipeline.ask import listing
+from pipeline.ask import listing, words
 from pipeline.ask.page import Page
 from tests.few import EXPERTS, LARGE, PACKED, SEEING, SMALL, TEXT, WEIGHED
 
@@ -327,6 +327,7 @@ def test_plan_says_how_long_a_training_takes(ask_json, ask, macro):
         (["fits", TEXT, "--gpu", "rtx-4090", "--users", "0"], 2, "it starts at 1"),
         (["fits", TEXT, "--gpu", "rtx-4090", "--users", "many"], 2, "is no whole number"),
         (["fits", TEXT, "--gpu", "rtx-4090", "--context", "999999"], 2, "reads 40,960 tokens at most"),
+        (["what", "--gpu", "rtx-4090", "--context", "max"], 2, "no model is asked about"),
         (["fits", TEXT, "--free", "10"], 2, "is no amount of memory"),
         (["fits", TEXT, "--free", "0GiB"], 2, "is no amount of memory"),
         (["fits", TEXT, "--gpu", "rtx-4090", "--format", "Q4_K_N"], 2, "Near it: gguf-q4_k_m"),
@@ -382,6 +383,42 @@ def test_plan_says_how_long_a_training_takes(ask_json, ask, macro):
 def test_a_wrong_question_says_what_is_near(ask, arguments, status, said):
     ended, out, err = ask(*arguments)
     assert (ended, out) == (status, "") and said in " ".join(err.split())
+
+
+def test_a_reason_names_no_argument_of_a_macro(ask):
+    status, out, _err = ask("fits", TEXT, "--gpu", "1000xrtx-4090")
+    assert status == 3 and out.startswith("Not known: more stages than the 36 layers.")
+
+
+def test_cards_of_one_name_of_which_the_smallest_is_not_known_say_so():
+    """llama 4 scout awq h100 ended in a KeyError: the one of 80 GB is not known, that of 94 holds it."""
+    larger = {
+        "help": "larger",
+        "name": "H100 NVL",
+        "dtype_id": "awq-int4",
+        "engine_id": "vllm",
+        "max_context_tokens": 8192,
+    }
+    answer = {"helps": [larger], "verdict": None, "card": {"name": "H100 PCIe"}}
+    assert words._of_its_name(answer) == "H100 PCIe: not known; H100 NVL: yes, in awq-int4 (vLLM), up to 8,192. "
+
+
+@pytest.mark.some(1)
+@pytest.mark.parametrize("command", ["fits", "plan"])
+def test_three_cards_are_tried_where_two_do_not_hold_it(ask_json, command):
+    """A model that three cards hold was told to take four, as a page and the question of three contradicted."""
+    card = next(
+        card
+        for card in ("rtx-3060-8gb", "gtx-1060-6gb", "rtx-3080")
+        if ask_json("fits", LARGE, "--gpu", f"3x{card}", "--format", "q4_k_m")["verdict"] == "fits"
+        and ask_json("fits", LARGE, "--gpu", f"2x{card}", "--format", "q4_k_m")["verdict"] != "fits"
+    )
+    told = ask_json(command, LARGE, "--gpu", card, "--format", "q4_k_m")
+    if command == "fits":
+        (told,) = (each for each in told["helps"] if each["help"] == "cards")
+        assert told["gpu_count"] == 3
+    else:
+        assert [plan["gpu_count"] for plan in told["cards"][0]["plans"]] == [3]
 
 
 def test_what_nobody_knows_has_its_reason(ask, macro):

@@ -5,8 +5,11 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from pipeline.ask import near
+from pipeline.ask import contexts, near
 from pipeline.ask.almanac import Almanac
+from pipeline.ask.problems import Wrong
+from pipeline.ask.question import Model, Use
+from pipeline.ask.values import ALL_TOKENS
 
 MODELS = """
     SELECT * FROM (VALUES
@@ -47,6 +50,28 @@ def test_who_runs_a_model_by_words_means_the_one_that_is_tuned_to_answer(almanac
     tuned = near.tuned_of(almanac, said, row)
     assert (tuned and tuned["model_id"]) == meant
     assert tuned is None or tuned["base_id"] == found
+
+
+def test_a_context_that_is_too_long_names_those_of_its_maker_and_size_that_read_it():
+    rows = """
+        SELECT *, 'qwen3_moe' AS model_type, 30 AS parameter_count FROM (VALUES
+            ('Q/30B', 40, NULL, 9), ('Q/30B-2507', 256, NULL, 5), ('Q/30B-2507-FP8', 256, 'fp8', 50), ('Q/30B-Coder', 256, NULL, 7),
+            ('Other/30B', 256, NULL, 99), ('Q/30B-Base', 32, NULL, 3)
+        ) AS rows(model_id, max_context_tokens, stored_format, downloads_30d)
+    """
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE TABLE model AS {rows}")
+        known = Almanac(connection, "made up", {}, "")
+        (row,) = known.rows("FROM model WHERE model_id = 'Q/30B'")
+        model = Model("Q/30B", "Q/30B", row)
+        contexts.check(known, model, Use(phase_id="inference", context_tokens=40))
+        with pytest.raises(Wrong, match=r"Of its maker and size these read as much: Q/30B-Coder, Q/30B-2507$"):
+            contexts.check(known, model, Use(phase_id="inference", context_tokens=128))
+        with pytest.raises(Wrong, match=r"\(--context 40 is all of it\)$"):
+            contexts.check(known, model, Use(phase_id="inference", context_tokens=512))
+        assert contexts.asked_of(ALL_TOKENS, model) == 40
+        with pytest.raises(Wrong, match="how much Q/30B does is not known here"):
+            contexts.asked_of(ALL_TOKENS, Model("Q/30B", "Q/30B", row | {"max_context_tokens": None}))
 
 
 def test_a_name_of_another_place_is_none_of_words(almanac):

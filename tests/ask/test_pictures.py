@@ -27,6 +27,20 @@ def test_a_diffusion_pipeline_is_told_by_where_its_parts_lie(ask_json, ask):
     assert ask("fits", PIPELINE, "--free", "10GiB")[0] == 3
 
 
+def test_parts_that_are_not_on_the_card_are_said_to_wait_in_the_computers_memory(ask_json, ask, macro):
+    """A Yes for a card of 6 GB was one for a computer that holds all of it, and did not say so."""
+    (held,) = macro("SELECT sum(weights_bytes) AS size FROM pipeline_stages($model)", model=PIPELINE)
+    asked = ("fits", PIPELINE, "--gpu", "rtx-3060-8gb", "--format", "bf16")
+    told = ask_json(*asked)
+    assert told["verdict"] == "fits" and told["best"]["placement"] != "resident"
+    assert told["waiting_bytes"] == held["size"]
+    said = f"All its parts, {held['size'] / 2**30:.1f} GiB of weights, wait in the computer's memory"
+    assert said in " ".join(ask(*asked)[1].split())
+    assert "That is more than the 2.0 GiB that it has" in " ".join(ask(*asked, "--ram", "2GB")[1].split())
+    resident = ask_json("fits", PIPELINE, "--gpu", "rtx-4090")
+    assert (resident["best"]["placement"], resident["waiting_bytes"]) == ("resident", None)
+
+
 def test_lora_of_a_pipeline_is_told_where_its_step_was_counted(ask_json, ask):
     """Any other training of it has a reason, never the answer of making pictures."""
     card = ("--gpu", "rtx-3060-12gb")

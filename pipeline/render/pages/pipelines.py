@@ -193,7 +193,16 @@ def sentence(pipeline: dict | None, cards: list[tuple[int, int]] = ()) -> str:
     shown = told(pipeline) if pipeline else None
     known = [p for p in shown["known"] if p["placement"] in TOLD] if shown else []
     parts = [f"{words.gib(p['total_bytes'])} GiB with {p['placed']}{_where(p, cards)}" for p in known]
-    return f"In {DTYPE}, {_asked(shown['size'])}: {'; '.join(parts)}." if parts else ""
+    if not parts:
+        return ""
+    weights = [part["weights_bytes"] for part in shown["parts"]]
+    waits = any(not p["placement"].startswith("resident") for p in known) and all(weights)
+    more = (
+        f" Parts that are not on the card wait in the computer's memory: all of them are {words.gib(sum(weights))} GiB."
+        if waits
+        else ""
+    )
+    return f"In {DTYPE}, {_asked(shown['size'])}: {'; '.join(parts)}.{more}"
 
 
 def _where(placement: dict, cards: list[tuple[int, int]]) -> str:
