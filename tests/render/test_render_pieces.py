@@ -293,6 +293,12 @@ def test_a_pipeline_s_page_tells_fewer_bits_first_and_what_only_loading_takes():
     ]  # fmt: skip
     whole = [{"placement": "model", "total_bytes": 23 * gib, "error_band": 0, "unknown_reason": None}]
     pipeline = {"placements": whole, "parts": [], "packed": packed}
+    parts = [{"pipeline_part": name, "weights_bytes": size * gib} for name, size in (("denoiser", 22), ("vae", 9))]
+    assert pipelines.sentence(pipeline | {"parts": parts}) == (
+        "In bf16, at 1024 × 1024 pixels: 23.0 GiB with one part on the card at a time. "
+        "Parts that are not on the card wait in the computer's memory: all of them are 31.0 GiB."
+    )
+    assert pipelines.sentence(pipeline | {"parts": [*parts, {"pipeline_part": "unet"}]}).endswith("at a time.")
     shown = pipelines.told(pipeline, [(12, 10 * 1024**2)])
     assert shown["packed_said"] == (
         "One part on the card at a time, denoiser in fp8 15.0 GiB; Q8_0 13.0 GiB; Q4_K_S or nf4 9.0 GiB (one 12 GB card); "

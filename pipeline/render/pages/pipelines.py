@@ -195,8 +195,8 @@ def sentence(pipeline: dict | None, cards: list[tuple[int, int]] = ()) -> str:
     parts = [f"{words.gib(p['total_bytes'])} GiB with {p['placed']}{_where(p, cards)}" for p in known]
     if not parts:
         return ""
-    weights = [part["weights_bytes"] for part in shown["parts"]]
-    waits = any(not p["placement"].startswith("resident") for p in known) and all(weights)
+    weights = [part.get("weights_bytes") for part in shown["parts"]]
+    waits = any(not p["placement"].startswith("resident") for p in known) and weights and all(weights)
     more = (
         f" Parts that are not on the card wait in the computer's memory: all of them are {words.gib(sum(weights))} GiB."
         if waits
