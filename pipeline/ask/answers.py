@@ -122,6 +122,8 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
             answer["image_reason"] = almanac.value(query, {"id": (best or told[0])["engine_id"]})
     if passed and use.phase_id == INFERENCE:
         answer["input"] = {name: passed[name] for name in ("input", "is_one_size", "program", "note")}
+    if whole := _experts_in_16_bits(almanac, model, told):
+        answer["whole_experts"] = whole
     if packed := packings_of(almanac, model.model_id, [row for row in told if row["total_bytes"]]):
         answer["packed"] = packed
     if verdict is None:
@@ -235,6 +237,22 @@ def _raised(almanac: Almanac, model: Model, card: Card, use: Use, asked: list[Ro
     if verdict != "fits" or not best:
         return []
     return [{"help": "raised", "raised_by": card.raised_by, "raised_bytes": card.raisable_bytes, **best}]
+
+
+def _experts_in_16_bits(almanac: Almanac, model: Model, told: list[Row]) -> dict[str, Any] | None:
+    """The formats in which Transformers packs the linear layers of a mixture alone, and the version that is: who knows an older one expects less."""
+    names = [row["dtype_id"] for row in told if row["engine_id"] == "transformers" and row["total_bytes"]]
+    (said,) = almanac.rows(
+        """
+        SELECT list(held.dtype_id ORDER BY held.dtype_id) AS dtype_ids,
+            (SELECT any_value(engine_version) FROM engine WHERE engine_id = 'transformers') AS engine_version
+        FROM weight AS held JOIN dtype USING (dtype_id) JOIN weight AS whole USING (model_id)
+        WHERE held.model_id = $model AND whole.dtype_id = 'bf16' AND held.expert_bytes > 0
+            AND held.expert_bytes = whole.expert_bytes AND dtype.bits_per_weight < 16 AND list_contains($names, held.dtype_id)
+        """,
+        {"model": model.model_id, "names": names},
+    )
+    return said if said["dtype_ids"] else None
 
 
 def _in_stages(

@@ -98,6 +98,12 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
             page.say(_packed(packed), "dim")
         if otherwise := answer.get("held_otherwise"):
             page.say(_otherwise(otherwise))
+        if whole := answer.get("whole_experts"):
+            page.say(
+                f"In {' and '.join(whole['dtype_ids'])} its experts stay in 16 bits: Transformers {whole['engine_version']} holds them in one "
+                "tensor, which bitsandbytes does not pack.",
+                "dim",
+            )
         reached = [row for row in known if row["max_context_tokens"] and not row["model_context_tokens"]]
         if reached and use["phase_id"] == "inference":
             page.say(

@@ -421,6 +421,20 @@ def test_three_cards_are_tried_where_two_do_not_hold_it(ask_json, command):
         assert [plan["gpu_count"] for plan in told["cards"][0]["plans"]] == [3]
 
 
+@pytest.mark.some(1)
+@pytest.mark.parametrize("model", [EXPERTS, TEXT])
+def test_formats_that_leave_experts_in_16_bits_say_so(ask_json, ask, macro, model):
+    """Mixtral in nf4 takes 90 GiB and not the 26 that older versions took: a No without a word of it was not believed."""
+    told = ask_json("fits", model, "--gpu", "rtx-4090", "--all")
+    asked = "SELECT dtype_id, expert_bytes FROM weight WHERE model_id = $model AND expert_bytes > 0"
+    held = {row["dtype_id"]: row["expert_bytes"] for row in macro(asked, model=model)}
+    whole = [name for name in ("int8", "nf4") if held and held.get(name) == held["bf16"]]
+    assert told.get("whole_experts", {"dtype_ids": []})["dtype_ids"] == whole
+    assert (
+        "its experts stay in 16 bits" in " ".join(ask("fits", model, "--gpu", "rtx-4090", "--all")[1].split())
+    ) == bool(whole)
+
+
 def test_what_nobody_knows_has_its_reason(ask, macro):
     (row,) = macro("SELECT model_id, anatomy_note FROM model WHERE anatomy_grade = 'unknown' LIMIT 1")
     status, _, err = ask("fits", row["model_id"], "--gpu", "rtx-4090")
