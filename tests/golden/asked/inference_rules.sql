@@ -29,5 +29,7 @@ SELECT starts AS said, tokens AS bytes, NULL AS mechanism, least_share::DOUBLE A
         || room_words(tokens, true, least_share, most_share) || ' / ' || room_words(tokens, false, least_share,
             most_share) AS words
 FROM (VALUES ('no', 5000000000, 3333333333, 4096, 0.3, 0.5), ('perhaps', 1610612736, 1073741824, 100, 0.4, 0.4),
-    ('no', 7000000000, 600000000, 7, 0.5, 0.3)) AS starting(starts, needed, share, tokens, least_share, most_share)
+    ('no', 7000000000, 600000000, 7, 0.5, 0.3),
+    -- (1.05 GiB and less than a byte more)
+    ('no', 1127428916, 1127428915, 8, 0.5, 0.3)) AS starting(starts, needed, share, tokens, least_share, most_share)
 ORDER BY ALL
