@@ -9,7 +9,7 @@ WITH of_rare_form AS (
         ('bigcode/tiny_starcoder_py'), ('bigscience/bloomz-560m'), ('cross-encoder/mmarco-mMiniLMv2-L12-H384-v1'),
         ('deepseek-ai/DeepSeek-V3.2'), ('deepseek-ai/DeepSeek-V4-Flash'),
         ('deepseek-ai/DeepSeek-V4-Flash-Vision-Exp'), ('facebook/nllb-200-distilled-600M'),
-        ('facebook/sam-vit-base'), ('google/diffusiongemma-26B-A4B-it'), ('google/flan-t5-base'),
+        ('facebook/sam-vit-base'), ('google/diffusiongemma-26B-A4B-it'), ('google/flan-t5-base'), ('google/fnet-base'),
         ('google/gemma-3n-E2B-it'), ('google/t5gemma-2-270m-270m'), ('jonatasgrosman/wav2vec2-large-xlsr-53-russian'),
         ('kyutai/mimi'), ('meta-llama/Prompt-Guard-86M'), ('microsoft/Florence-2-base'), ('microsoft/kosmos-2.5'),
         ('microsoft/trocr-base-printed'), ('moonshotai/Kimi-Linear-48B-A3B-Instruct'), ('openai-community/gpt2'),
