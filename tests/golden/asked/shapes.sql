@@ -12,7 +12,8 @@ WITH of_rare_form AS (
         ('facebook/sam-vit-base'), ('google/diffusiongemma-26B-A4B-it'), ('google/flan-t5-base'), ('google/fnet-base'),
         ('google/gemma-3n-E2B-it'), ('google/t5gemma-2-270m-270m'), ('jonatasgrosman/wav2vec2-large-xlsr-53-russian'),
         ('kyutai/mimi'), ('meta-llama/Prompt-Guard-86M'), ('microsoft/Florence-2-base'), ('microsoft/kosmos-2.5'),
-        ('microsoft/trocr-base-printed'), ('moonshotai/Kimi-Linear-48B-A3B-Instruct'), ('openai-community/gpt2'),
+        ('microsoft/trocr-base-printed'), ('moonshotai/Kimi-Linear-48B-A3B-Instruct'), ('nytopop/Qwen3-30B-A3B.w8a8'),
+        ('openai-community/gpt2'),
         ('openai/clip-vit-large-patch14'), ('openbmb/MiniCPM-o-4_5'), ('openbmb/MiniCPM3-4B'),
         ('swiss-ai/Apertus-8B-Instruct-2509'), ('zai-org/GLM-5.3'), ('zai-org/GLM-5.3-Flash')) AS one(model_id)
 )
