@@ -32,7 +32,7 @@ _HOT, _NULL = 640, 840
 _GROUP = 12  # rows of a sum
 _PRIME = 2_147_483_647
 _COMPARED = re.compile(r"(?:\w+\.)*(\w+)\)? (?:=|!=|<>|NOT IN|IN|IS (?:NOT )?DISTINCT FROM) (\(*'[^']*'(?:, '[^']*')*)")
-_LIMITS = re.compile(r"(?:\w+\.)*(\w+)\)? (?:=|!=|<>|<=|>=|<|>|%) (\d+)\b")
+_LIMITS = re.compile(r"(?:\w+\.)*(\w+)\)? (?:=|!=|<>|<=|>=|<|>|%) (\d+(?:e\d+)?)\b")
 _SUM = re.compile(r"(?<!\w)(?:sum|max|min|count|bool_or|bool_and|any_value|string_agg)\(")
 _NONE = re.compile(r"(\w+) IS (?:NOT )?NULL")
 _FIELD = re.compile(r'(?:"([^"]+)"|(\w+)) ')
@@ -48,7 +48,14 @@ _VERSIONS = ("1", "0.9", "0.9.2", "1.10", "1.2.3", "2.0", "v3.4.5")
 _CARDS = ("NVIDIA GeForce RTX 4090 24GB", "rtx-3060 12 GB", "A100 SXM 80G", "M4 Max 128GB", "Radeon (TM) RX 7900")
 _SAID = (
     {"asked_flag.value": ("True", "false", "1", "0", "no")}
-    | dict.fromkeys(("version", "program_version", "min_version", "max_version"), _VERSIONS)
+    | dict.fromkeys(("version", "program_version", "min_version", "max_version", "is_from.least"), _VERSIONS)
+    | {
+        "gap_words.gap_reasons": ("vllm load why", "vllm memory another", "llama.cpp load how"),
+        "gap_words.engine_id": ("vllm", "llama.cpp"),
+        "gap_words.kind": (" load ", " memory "),
+        "said_by_program.settings": ("vllm: --one; ollama: TWO=1", "ollama: THREE=1", "four"),
+        "said_by_program.program": ("vllm", "ollama"),
+    }
     | dict.fromkeys(("name", "text", "printed_name", "asked"), _CARDS)
 )
 # macros that look their arguments up in tables, or end with an error for what is not there: tests/golden/asked asks them
@@ -153,7 +160,7 @@ def compared(text: str) -> tuple[dict[str, set[str]], dict[str, set[int]]]:
     for name, said in _COMPARED.findall(text):
         words[name] |= {word[1:-1] for word in STRING.findall(said)}
     for name, number in _LIMITS.findall(text):
-        limits[name].add(int(number))
+        limits[name].add(int(float(number)))
     return words, limits
 
 
@@ -191,20 +198,21 @@ class Alone:
 
     def _value(self, macro: str, name: str, node: Node, own: Mapping[str, set], where: str, kind: str = "") -> str:
         kind = kind or self.types.type_of(macro, re.sub(r"\[\d\]", "", where))
+        none = _is_none(name, own, where)
         if node.element is not None or (kind.endswith("[]") and not node.fields):
             of = kind[:-2] if kind.endswith("[]") else ""
             each = [
                 self._value(macro, name, node.element or Node(), own, f"{where}[{place}]", of) for place in range(3)
             ]
             made = f"[{', '.join(each)}][:{_drawn(where, 4)}]"
-            return f"CASE WHEN {_is_none(name, own, where)} THEN NULL ELSE {made} END"
+            return f"CASE WHEN {none} THEN NULL ELSE {made} END"
         if node.fields:
             inner = ", ".join(
                 f'"{field}": {self._value(macro, field, one, own, f"{where}.{field}")}'
                 for field, one in node.fields.items()
             )
-            return f"{{{inner}}}"
-        none = _is_none(name, own, where)
+            # (a group of fields is lacking where formulas ask for that: of an engine without a graph all moments are others)
+            return f"CASE WHEN {none} THEN NULL ELSE {{{inner}}} END" if None in own.get(name, ()) else f"{{{inner}}}"
         if kind == "BOOLEAN":
             return f"CASE WHEN {none} THEN NULL ELSE {_drawn(where, 10)} < [2, 5, 8, 5][1 + i % 4] END"
         hot, every = self.types.pool(f"{macro}.{name}", kind, own)

@@ -88,12 +88,13 @@ summed AS (
         any_value(asked.sequences) AS sequences,
         any_value(judged.sharding) AS sharding, any_value(judged.stages) AS stages, any_value(judged.capacity_bytes)
             AS capacity_bytes,
-        max(judged.total_bytes) FILTER (judged.context_tokens = asked.context_tokens
+        -- (one row of each number of cards is what was asked)
+        any_value(judged.total_bytes) FILTER (judged.context_tokens = asked.context_tokens
             AND judged.sequences = asked.sequences AND asked.wrong IS NULL) AS total_bytes,
-        max(judged.error_band) FILTER (judged.context_tokens = asked.context_tokens
+        any_value(judged.error_band) FILTER (judged.context_tokens = asked.context_tokens
             AND judged.sequences = asked.sequences) AS error_band,
-        coalesce(any_value(asked.wrong), max(judged.reason) FILTER (judged.context_tokens = asked.context_tokens
-            AND judged.sequences = asked.sequences)) AS reason,
+        coalesce(any_value(asked.wrong), any_value(judged.reason) FILTER (
+            judged.context_tokens = asked.context_tokens AND judged.sequences = asked.sequences)) AS reason,
         list({'at': judged.context_tokens, 'need': needed(judged.total_bytes, judged.error_band)}
             ORDER BY judged.context_tokens)
             FILTER (judged.sequences = asked.sequences AND judged.total_bytes IS NOT NULL) AS context_points,

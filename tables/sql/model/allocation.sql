@@ -73,6 +73,6 @@ filled AS (
         FROM counted
 )
 SELECT
-    model_id, max(bytes) FILTER (dtype_id = 'gptq-int4') AS rounding_packed_4_bit,
-    max(bytes) FILTER (dtype_id = 'gptq-int8') AS rounding_packed_8_bit
+    model_id, any_value(bytes) FILTER (dtype_id = 'gptq-int4') AS rounding_packed_4_bit,
+    any_value(bytes) FILTER (dtype_id = 'gptq-int8') AS rounding_packed_8_bit
 FROM filled GROUP BY model_id;

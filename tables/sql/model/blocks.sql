@@ -45,9 +45,10 @@ WITH role_layer AS (
 ),
 class_layer AS (SELECT model_id, tensor_class, sum(elements)::BIGINT AS elements FROM role_layer GROUP BY ALL)
 SELECT model_id,
-    greatest(coalesce(max(elements) FILTER (tensor_class = 'attention'), 0),
-             coalesce(max(elements) FILTER (tensor_class = 'recurrent'), 0))
-    + greatest(coalesce(max(elements) FILTER (tensor_class = 'feed-forward'), 0),
+    -- (one row of each class)
+    greatest(coalesce(any_value(elements) FILTER (tensor_class = 'attention'), 0),
+             coalesce(any_value(elements) FILTER (tensor_class = 'recurrent'), 0))
+    + greatest(coalesce(any_value(elements) FILTER (tensor_class = 'feed-forward'), 0),
                coalesce(sum(elements) FILTER (tensor_class IN ('expert', 'shared-expert', 'router')), 0))
-    + coalesce(max(elements) FILTER (tensor_class = 'norm'), 0) AS largest_layer_elements
+    + coalesce(any_value(elements) FILTER (tensor_class = 'norm'), 0) AS largest_layer_elements
 FROM class_layer GROUP BY model_id;

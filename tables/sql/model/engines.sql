@@ -37,6 +37,11 @@ CREATE OR REPLACE MACRO gap_words(model, engine_id, kind) AS
     coalesce(': ' || replace(list_filter(model.gap_reasons, lambda one: starts_with(one, engine_id || kind))[1],
         engine_id || kind, ''), '');
 
+-- How many heads of queries read the same head of keys: of latent attention all, whatever the config calls its heads of
+-- keys.
+CREATE OR REPLACE MACRO heads_per_key(layer) AS
+    iif(layer.mechanism = 'mla', layer.head_count, layer.head_count // layer.kv_head_count);
+
 -- Models some of whose heads an engine has no fused kernel for. Latent attention reads one head of keys, that of the
 -- latent and what is rotated; where no tensor tells how wide it is, nothing is said.
 CREATE OR REPLACE TEMP TABLE kernel_lacking AS
@@ -46,8 +51,8 @@ WITH latent AS (
 attending AS (
     SELECT model_id, mechanism = 'mla' AS is_latent, value_head_dim,
         iif(mechanism = 'mla', latent_elements, head_dim) AS head_dim,
-        iif(mechanism = 'mla', head_count, head_count // kv_head_count) AS group_heads
-    FROM attention_layer LEFT JOIN latent USING (model_id)
+        heads_per_key(layer) AS group_heads
+    FROM attention_layer AS layer LEFT JOIN latent USING (model_id)
     WHERE component IN ('text', 'encoder', 'decoder') AND head_count > 0 AND kv_head_count > 0
 )
 SELECT DISTINCT asked.model_id, engine.engine_id

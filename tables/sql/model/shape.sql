@@ -27,9 +27,8 @@ WITH code AS (
         coalesce(value_norm_bytes, 0) AS value_norm_bytes,
         coalesce(has_block_dropout, false) AS has_block_dropout,
         -- bytes of a mask that the class holds beside its weights
-        CASE WHEN has_layer_masks THEN attention_layer_count WHEN has_mask_buffer THEN 1 ELSE 0 END
-            * iif(has_mask_buffer OR has_layer_masks, max_context_tokens::BIGINT * max_context_tokens, 0)
-                AS mask_buffer_bytes,
+        CASE WHEN has_layer_masks THEN attention_layer_count * max_context_tokens::BIGINT * max_context_tokens
+            WHEN has_mask_buffer THEN max_context_tokens::BIGINT * max_context_tokens ELSE 0 END AS mask_buffer_bytes,
         coalesce(are_experts_adapted, true) AS are_experts_adapted,
         coalesce(runs_all_experts, false) AS runs_all_experts,
         -- (a text model that ranks and that has the head of one that writes is asked by forward(), which works the

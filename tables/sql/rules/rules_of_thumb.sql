@@ -41,8 +41,7 @@ CREATE OR REPLACE VIEW rule_basis AS
 WITH part AS (
     SELECT model_id, layer_count AS layers, component,
         CASE WHEN tensor_class IN ('expert', 'shared-expert', 'router') THEN 'experts'
-            WHEN tensor_class = 'feed-forward' THEN 'feed-forward' WHEN tensor_class = 'norm' THEN 'norm'
-            ELSE 'mixer' END AS kind,
+            WHEN tensor_class IN ('feed-forward', 'norm') THEN tensor_class ELSE 'mixer' END AS kind,
         sum(element_count // layer_count) AS elements
     FROM tensor WHERE layer_count > 1 GROUP BY ALL
 ),

@@ -59,7 +59,7 @@ ruled AS MATERIALIZED (
         AND gguf_rule_claims(rule.layer_rule, place, kind.layer_count, kind.kv_group, kind.experts, kind.is_expert)
     QUALIFY row_number() OVER (
         PARTITION BY kind.dtype_id, kind.category, kind.layer_count, kind.kv_group, kind.experts, kind.is_expert, place
-        ORDER BY gguf_rule_rank(rule.layer_rule) * 2 + iif(rule.role = kind.category, 1, 0) DESC
+        ORDER BY gguf_rule_rank(rule.layer_rule) DESC, rule.role = kind.category DESC
     ) = 1
 ),
 packed AS (

@@ -5,5 +5,10 @@ UNION ALL FROM container_of('Systran/faster-whisper-tiny')
 UNION ALL FROM container_of('Jackrong/Qwen3.8-27B-MTP-GGUF')
 UNION ALL FROM container_of('audio-cpp/audio.cpp-gguf')
 UNION ALL FROM container_of('Qwen/Qwen3-8B')
+-- GGUF of a class that MLX LM alone cannot load, that llama.cpp has no converter for, and that it loads otherwise
+UNION ALL FROM container_of('openbmb/MiniCPM-V-4.6-gguf')
+UNION ALL FROM container_of('AMAImedia/DeepSeek-V4.1-Flash-FP8-GGUF')
+UNION ALL FROM container_of('unsloth/gpt-oss-120b-GGUF')
+UNION ALL FROM container_of('openai/gpt-oss-120b')
 UNION ALL FROM container_of('nobody/faster-whisper-large-v9-onnx')
 ORDER BY ALL

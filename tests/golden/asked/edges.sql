@@ -14,4 +14,12 @@ SELECT 6 AS place, * FROM footprint_of('google/gemma-2b', phase_id := 'full-fine
 SELECT 7 AS place, * FROM footprint_of('google/gemma-2b', phase_id := 'pretrain', engine_id := 'megatron',
     context_parallel := 2, tensor_parallel := 2);
 SELECT 8 AS place, * FROM footprint_of('Qwen/Qwen3.5-9B', engine_id := 'llama.cpp', text_only := true, images := 1);
-SELECT 9 AS place, * FROM footprint_of('Qwen/Qwen3.5-9B', engine_id := 'llama.cpp', text_only := true, images := 0)
+SELECT 9 AS place, * FROM footprint_of('Qwen/Qwen3.5-9B', engine_id := 'llama.cpp', text_only := true, images := 0);
+-- as many tokens as a packed kernel takes another way from
+SELECT 10 AS place, * FROM footprint_of('microsoft/phi-4', dtype_id := 'awq-int4', engine_id := 'transformers',
+    context_tokens := 1024);
+SELECT 11 AS place, * FROM footprint_of('microsoft/phi-4', dtype_id := 'gptq-int8', engine_id := 'transformers',
+    context_tokens := 128);
+-- adapters served over experts that have a gate; a repository that Unsloth loads, of which nobody read what it packs
+SELECT 12 AS place, * FROM footprint_of('Qwen/Qwen3-30B-A3B', engine_id := 'vllm', gpu_count := 2, max_loras := 2);
+SELECT 13 AS place, * FROM footprint_of('Qwen/Qwen3-8B', phase_id := 'qlora', program := 'unsloth')

@@ -29,5 +29,24 @@ SELECT starts AS said, tokens AS bytes, NULL AS mechanism, least_share::DOUBLE A
         || room_words(tokens, true, least_share, most_share) || ' / ' || room_words(tokens, false, least_share,
             most_share) AS words
 FROM (VALUES ('no', 5000000000, 3333333333, 4096, 0.3, 0.5), ('perhaps', 1610612736, 1073741824, 100, 0.4, 0.4),
-    ('no', 7000000000, 600000000, 7, 0.5, 0.3)) AS starting(starts, needed, share, tokens, least_share, most_share)
+    ('no', 7000000000, 600000000, 7, 0.5, 0.3),
+    -- (1.05 GiB and less than a byte more)
+    ('no', 1127428916, 1127428915, 8, 0.5, 0.3)) AS starting(starts, needed, share, tokens, least_share, most_share)
+ORDER BY ALL;
+-- what a vLLM beside a training is refused for, the first of several reasons, where all else is as it should be
+SELECT 'asleep' AS said, parallel AS bytes, generator AS mechanism, NULL AS scores, NULL AS tensors,
+    generator_reason({'generator_asked': generator, 'version_asked': NULL, 'share_asked': NULL, 'share': NULL::DOUBLE,
+            'sleeps_asked': 'true', 'sleeps': sleeps, 'parallel_asked': parallel::VARCHAR, 'parallel': parallel,
+            'tokens_asked': NULL},
+        {'generator_id': generator, 'unknown_reason': NULL, 'takes_share': true, 'program_version': '1.0',
+            'max_version': '2.0', 'sleeps_with_expandable_segments': false},
+        {'generator_ids': 'vllm-colocate, vllm-server'},
+        {'name': 'GRPO', 'generates': generates, 'program_version': '1.5'},
+        {'unknown_reason': NULL, 'program': 'trl', 'phase_id': 'lora', 'expandable_segments': expandable,
+            'gpu_count': 4}, false, tokens, 'why') AS words
+FROM (VALUES ('vllm-colocate', true, 1, true, false, '4096'), ('vllm-colocate', true, 2, true, false, '4096'),
+    ('vllm-colocate', false, 2, true, true, '4096'), ('vllm-colocate', true, 3, true, true, '4096'),
+    ('vllm-colocate', false, 3, true, true, '4096'), ('vllm-colocate', true, 2, true, false, NULL),
+    ('vllm-server', true, 2, false, false, '4096'), ('vllm', true, 2, true, false, '4096'))
+    AS asked(generator, sleeps, parallel, generates, expandable, tokens)
 ORDER BY ALL

@@ -1,4 +1,4 @@
--- verdicts, limits, layers beside the CPU and rules of thumb, over a lookup of two models
+-- verdicts, limits, layers beside the CPU, rules of thumb, and what fits a card, over a lookup of three models
 PRAGMA enable_optimizer;
 CREATE OR REPLACE TEMP TABLE golden_served AS
 FROM no_scenario UNION ALL BY NAME SELECT model_id, dtype_id, engine_id, 'inference' AS phase_id, context_tokens,
@@ -35,4 +35,20 @@ UNION ALL SELECT 'thumb', NULL, NULL, NULL, NULL, rule_id, model_count, concat_w
     round(near_share::DOUBLE, 4), round(under_share::DOUBLE, 4), lowest_model_id, highest_model_id) FROM rule_of_thumb
 UNION ALL SELECT 'split', model_id, dtype_id, NULL, engine_id, gpu_layers || ' ' || cpu_expert_layers, gpu_bytes,
     host_bytes || ' ' || error_band FROM cpu_split
+UNION ALL SELECT 'fits', model_id, dtype_id, phase_id, engine_id, concat_ws(' ', context_tokens, sequences,
+    checkpointing), total_bytes, headroom_bytes || ' ' || verdict FROM what_fits('rtx-3060-12gb')
+UNION ALL SELECT 'fits', model_id, dtype_id, phase_id, engine_id, concat_ws(' ', context_tokens, sequences,
+    checkpointing), total_bytes, headroom_bytes || ' ' || verdict
+    FROM what_fits('RTX-3060-12GB', dtype_id := 'GGUF-Q4_K_M', sequences := 8, engine_id := 'llama.cpp')
+UNION ALL SELECT 'fits', model_id, dtype_id, phase_id, engine_id, concat_ws(' ', context_tokens, sequences,
+    checkpointing), total_bytes, headroom_bytes || ' ' || verdict FROM what_fits('h100-sxm', phase_id := 'lora',
+        context_tokens := 2048, sequences := 8)
+UNION ALL SELECT 'beside', model_id, dtype_id, NULL, engine_id, concat_ws(' ', context_tokens, sequences, layer_count,
+    gpu_layers, cpu_expert_layers), gpu_bytes, host_bytes::VARCHAR FROM what_fits_beside('gtx-1050-ti', 34359738368)
+UNION ALL SELECT 'beside', model_id, dtype_id, NULL, engine_id, concat_ws(' ', context_tokens, sequences, layer_count,
+    gpu_layers, cpu_expert_layers), gpu_bytes, host_bytes::VARCHAR
+    FROM what_fits_beside('rtx-3060-12gb', 16000000000, context_tokens := 4096, free_bytes := 6000000000)
+UNION ALL SELECT 'beside', model_id, dtype_id, NULL, engine_id, concat_ws(' ', context_tokens, sequences, layer_count,
+    gpu_layers, cpu_expert_layers), gpu_bytes, host_bytes::VARCHAR
+    FROM what_fits_beside('rtx-3060-12gb', 64000000000, sequences := 8, free_bytes := 10500000000)
 ORDER BY ALL

@@ -42,3 +42,12 @@ UNION ALL SELECT 'no-such-model', string_agg(to_json(said)::VARCHAR, ' ') FROM r
     WHERE said.model_id IN (FROM golden_models)
 UNION ALL SELECT 'ollama run phi4:14b-q8_0', string_agg(to_json(said)::VARCHAR, ' ')
     FROM repository_of('ollama run phi4:14b-q8_0') AS said WHERE said.model_id IN (FROM golden_models)
+-- (what it packs is not known: nothing more of a dense model, and of a mixture all but the experts in 16 bits)
+UNION ALL SELECT 'someone/phi-4-fp8', string_agg(to_json(said)::VARCHAR, ' ')
+    FROM repository_of('someone/phi-4-fp8') AS said WHERE said.model_id IN (FROM golden_models)
+UNION ALL SELECT 'someone/OLMoE-1B-7B-0125-Instruct-FP8', string_agg(to_json(said)::VARCHAR, ' ')
+    FROM repository_of('someone/OLMoE-1B-7B-0125-Instruct-FP8') AS said WHERE said.model_id IN (FROM golden_models)
+-- (the first words of one model's name, before the same words less how a model is tuned)
+UNION ALL SELECT 'qwen3 235b a22b instruct', string_agg(to_json(said)::VARCHAR, ' ')
+    FROM repository_of('qwen3 235b a22b instruct') AS said
+    WHERE said.model_id IN ('Qwen/Qwen3-235B-A22B-Instruct-2507', 'Qwen/Qwen3-235B-A22B')

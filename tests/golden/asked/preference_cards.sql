@@ -12,3 +12,6 @@ FROM preference_fits_on('rtx-4090', 'grpo', 'google/gemma-2b', phase_id := 'qlor
     generator := 'vllm-colocate');
 FROM preference_fits_on('gtx-1080-ti', 'grpo', 'Qwen/Qwen3-0.6B', phase_id := 'lora',
     generator := 'vllm-colocate');
+-- (a context that takes the tokens of one image, as many as a training that says no number has, and not of two)
+FROM preference_fits_on('h100-sxm', 'grpo', 'google/gemma-3-4b-it', phase_id := 'lora', dtype_id := 'bf16',
+    generator := 'vllm-colocate', generator_context_tokens := 300)

@@ -8,4 +8,7 @@ UNION ALL SELECT 5, * FROM on_several_gpus('h200-sxm', 'deepseek-ai/DeepSeek-V3-
     sequences := 4, data_parallel := true)
 UNION ALL SELECT 6, * FROM on_several_gpus('h200-sxm', 'deepseek-ai/DeepSeek-V3-0324', dtype_id := 'fp8',
     sequences := 64, engine_id := 'sglang', data_parallel := true)
+-- one sequence fits and no second, of four that were asked
+UNION ALL SELECT 7, * FROM on_several_gpus('rtx-3060-12gb', 'microsoft/phi-4', dtype_id := 'gguf-q4_k_m',
+    context_tokens := 12000, sequences := 4)
 ORDER BY place, gpu_count
