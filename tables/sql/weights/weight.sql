@@ -89,7 +89,7 @@ LATERAL (SELECT CASE
     WHEN held_as.format IN (
         SELECT dtype.dtype_id FROM model, dtype, engine_gap AS gap
         WHERE model.model_id = held_as.model_id AND gap.gap = 'packing' AND gap.engine_id = dtype.engine_id
-            AND list_contains(string_split(gap.model_types, ' '), model.model_type)
+            AND dtype.bits_per_weight < 16 AND list_contains(string_split(gap.model_types, ' '), model.model_type)
     ) THEN 'how this format holds the architecture is not known: some of its matrices are packed otherwise '
         || '(table engine_gap)'
 END AS unknown_reason) AS reason;
