@@ -39,7 +39,7 @@ def add_use(command: argparse.ArgumentParser) -> None:
         "--context",
         type=values.tokens,
         metavar="TOKENS",
-        help="of one sequence (default: 8192; in training 2048)",
+        help="of one sequence, or max: all that the model reads (default: 8192; in training 2048)",
     )
     command.add_argument(
         "--users",

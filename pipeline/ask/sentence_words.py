@@ -26,7 +26,7 @@ _BETWEEN = re.compile(
     r"auf|bei|bekomme|braucht|brauche|das|dem|den|der|die|ein|eine[mnrs]?|für|gpu-speicher|grafikkarte|ich|ist|kann|karte|läuft|laeuft|lassen|laufen|"
     r"meine[mnr]?|mein|mit|passt|speicher|und|viel|welche[rs]?|wie|wieviel|zu|"
     r"avec|carte|combien|dans|de|est|est-ce|et|faire|faut-il|il|je|la|le|ma|mémoire|mon|peux|peut|pour|puis-je|que|quelle?|sur|tourne|tourner|une?|"
-    r"cabe|consigo|meu|minha|na|no|num|o|"
+    r"cabe|consigo|meu|minha|na|num|o|"
     r"con|correr|cuánta|cuanta|ejecutar|en|funciona|in|memoria|mi|necesito|para|posso|puedo|rodar|su|tarjeta|una|"
     # (Russian)
     r"в|видеокарт[аеуы]|видеопамяти|для|запустить|и|какая|ли|меня|мне|мо[йюя]|моей|на|нужно|памяти|пойд[её]т|потянет|с|сколько|у|хватит"
