@@ -10,5 +10,11 @@ UNION ALL FROM container_of('openbmb/MiniCPM-V-4.6-gguf')
 UNION ALL FROM container_of('AMAImedia/DeepSeek-V4.1-Flash-FP8-GGUF')
 UNION ALL FROM container_of('unsloth/gpt-oss-120b-GGUF')
 UNION ALL FROM container_of('openai/gpt-oss-120b')
+-- GGUF that counts the towers of its original too; and what the almanac has not, of one that sees
+UNION ALL FROM container_of('unsloth/Qwen2.5-VL-7B-Instruct-GGUF')
+UNION ALL FROM container_of('Qwen/Qwen2.5-VL-7B-Instruct')
+UNION ALL FROM container_of('someone/gemma-3-4b-it-GGUF')
+UNION ALL FROM container_of('someone/gemma-3-4b-it-ONNX')
+UNION ALL FROM container_of('google/gemma-3-4b-it')
 UNION ALL FROM container_of('nobody/faster-whisper-large-v9-onnx')
 ORDER BY ALL

@@ -17,4 +17,7 @@ UNION ALL SELECT 'part', * EXCLUDE (unknown_reason), split_part(unknown_reason, 
     'rtx-4090', free_bytes := 20000000000, is_plain := false)
 UNION ALL SELECT 'memory', * EXCLUDE (unknown_reason), split_part(unknown_reason, ' (nearest', 1) FROM fits_in('said',
     NULL, free_bytes := 9000000000, is_plain := false, with_limits := false)
+-- files that hold more than their format: so many bytes, and a share of the weights
+UNION ALL SELECT 'file', * EXCLUDE (unknown_reason), split_part(unknown_reason, ' (nearest', 1) FROM fits_in('said',
+    'rtx-3060-12gb', is_plain := false, with_limits := false, beyond_bytes := 300000000, more_share := 0.125)
 ORDER BY ALL

@@ -8,4 +8,6 @@ UNION ALL SELECT 4, * FROM limits_on('gtx-1050-ti', 'deepseek-ai/DeepSeek-V3-032
 UNION ALL SELECT 5, * FROM limits_on('h100-sxm', 'google/gemma-2b', phase_id := 'full-finetune',
     checkpointing := 'full', context_parallel := 2, gpu_count := 2, engine_id := 'megatron',
     max_context_tokens := 5003)
+-- (a format by a name that is none: those that are most like it)
+UNION ALL SELECT 6, * FROM limits_on('rtx-4090', 'microsoft/phi-4', dtype_id := 'bf61')
 ORDER BY place

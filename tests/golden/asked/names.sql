@@ -9,6 +9,8 @@ UNION ALL SELECT 'RTX 3060 12GB' AS asked, string_agg(gpu_id, ' ' ORDER BY gpu_i
 UNION ALL SELECT '7900 xtx' AS asked, string_agg(gpu_id, ' ' ORDER BY gpu_id) AS found FROM gpus_called('7900 xtx')
 UNION ALL SELECT 'MacBook M2 Max 64 GB' AS asked, string_agg(gpu_id, ' ' ORDER BY gpu_id) AS found
     FROM gpus_called('MacBook M2 Max 64 GB')
+UNION ALL SELECT 'Mac Studio' AS asked, string_agg(gpu_id, ' ' ORDER BY gpu_id) AS found
+    FROM gpus_called('Mac Studio')
 UNION ALL SELECT 'm1' AS asked, string_agg(gpu_id, ' ' ORDER BY gpu_id) AS found FROM gpus_called('m1')
 UNION ALL SELECT 'h100' AS asked, string_agg(gpu_id, ' ' ORDER BY gpu_id) AS found FROM gpus_called('h100')
 UNION ALL SELECT 'nothing of the kind' AS asked, string_agg(gpu_id, ' ' ORDER BY gpu_id) AS found
