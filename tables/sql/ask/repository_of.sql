@@ -30,8 +30,8 @@ CREATE OR REPLACE MACRO plain_name(name) AS
 CREATE OR REPLACE MACRO listed_error_bytes(file_bytes) AS
     CASE WHEN file_bytes >= 1e10 THEN 5e8 WHEN file_bytes >= 1e9 THEN 5e7 WHEN file_bytes >= 1e7 THEN 5e5 ELSE 5e4 END;
 
--- The format that a file is counted in where no format is its own: experts in MXFP4 and the rest in 16 bits, a mix whose
--- embedding is left in 16, or a mix of Ollama's, of which only the size is known.
+-- The format that a file is counted in where no format is its own: experts in MXFP4 and the rest in 16 bits, a mix
+-- whose embedding is left in 16, or a mix of Ollama's, of which only the size is known.
 CREATE OR REPLACE MACRO counted_format(said) AS
     CASE said
         WHEN 'gguf-mxfp4-f16' THEN 'gguf-mxfp4'
