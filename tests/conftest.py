@@ -35,6 +35,7 @@ _FEW = 1_000  # scenarios of a question that needs no optimizer; tens of thousan
 # Files that take longest: begun first, or one worker is still at them when the others have nothing left (with --no-loadscope-reorder).
 LONGEST = (
     "ask/test_answers.py",
+    "ask/test_wrong_questions.py",
     "browser/test_front.py",
     "press/test_flat.py",
     "formulas/test_golden_asked.py",

@@ -242,6 +242,8 @@ def _raised(almanac: Almanac, model: Model, card: Card, use: Use, asked: list[Ro
 def _experts_in_16_bits(almanac: Almanac, model: Model, told: list[Row]) -> dict[str, Any] | None:
     """The formats in which Transformers packs the linear layers of a mixture alone, and the version that is: who knows an older one expects less."""
     names = [row["dtype_id"] for row in told if row["engine_id"] == "transformers" and row["total_bytes"]]
+    if not names:
+        return None
     (said,) = almanac.rows(
         """
         SELECT list(held.dtype_id ORDER BY held.dtype_id) AS dtype_ids,

@@ -39,7 +39,7 @@ _LENDERS = re.compile(
 )
 # writing without blanks between words, and what of it says something
 _RUN_ON = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef]+")
-_FRENCH_SIZE = re.compile(r"(?i)(?<=\d) ?go\b")  # gigaoctets
+_FRENCH_SIZE = re.compile(r"(?<=\d)(?:[gG]o| Go)\b")  # gigaoctets; what a model goes on is another word
 _COUNT_APART = re.compile(r"(?i)(?<!\S)(\d{1,4}) [x×] (?=\S)")
 _SAID_IN_RUN = (("全量微调", "full finetune"), ("微调", "lora"), ("파인튜닝", "lora"))
 LENDER = "lender"  # no option: whose card it is

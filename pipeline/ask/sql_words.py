@@ -47,6 +47,9 @@ _MACROS = (
     ),
 )
 _ARGUMENT = re.compile(r"([a-z_][a-z0-9_]*) := (?:'([^']*)'|([\w.+-]*))")
+# how cards share the work, before what is wrong with that, or with how many do
+_SHARED = re.compile(r"\b[a-z]+_parallel: ")
+_CARDS = re.compile(r"\b[a-z]+_parallel (\d+)\b")
 _HEADS = re.compile(r"\b(\d+) attention heads do not divide by tensor_parallel (\d+)")
 _WORDS = {"program_version": "version", "false": "off", "true": "on", "n": "N"}
 
@@ -55,7 +58,8 @@ def plain(reason: str) -> str:
     """A reason as the terminal says it."""
     for said, meant in _MACROS:
         reason = reason.replace(said, meant)
-    return _HEADS.sub(_staged, _ARGUMENT.sub(_said, _LEFT_OUT.sub("", reason)))
+    reason = _HEADS.sub(_staged, _ARGUMENT.sub(_said, _LEFT_OUT.sub("", reason)))
+    return _CARDS.sub(r"\1 cards", _SHARED.sub("", reason))
 
 
 def _staged(found: re.Match[str]) -> str:

@@ -5,7 +5,6 @@ Sizes are GiB, here only.
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from . import contexts, host_words, shared, training_words
@@ -25,7 +24,6 @@ from .naming import (
 from .page import Page
 from .setting_words import holds_for, say_unsaid, setting_of_drafted, with_flags
 
-_ARGUMENT = re.compile(r"^[a-z]+_parallel: ")  # which the macros have, and a question in words does not
 COMMANDS = 3  # that are shown; all of them with --all
 
 
@@ -156,7 +154,7 @@ def _sentence(answer: dict[str, Any]) -> str:
     if answer.get("way") and verdict is not None:
         return host_words.as_told(answer, where, at_of(answer), gib_of)
     if verdict is None:
-        return f"Not known: {_ARGUMENT.sub('', answer['reason'] or 'no figure of this model')}."
+        return f"Not known: {answer['reason'] or 'no figure of this model'}."
     if answer.get("beside") and verdict == "fits":
         return host_words.beside(answer, where, at_of(answer), gib_of)
     size = f"{gib_of(best['total_bytes'])} of {gib_of(best['capacity_bytes'])} GiB"

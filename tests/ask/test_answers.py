@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import json
 import re
 import shlex
 
 import pytest
 
-from pipeline.ask import listing, words
+from pipeline.ask import listing
 from pipeline.ask.page import Page
-from tests.few import EXPERTS, LARGE, PACKED, SEEING, SMALL, TEXT, WEIGHED
+from tests.few import EXPERTS, LARGE, PACKED, SEEING, SMALL, TEXT
 
 
 @pytest.mark.some(1)
@@ -196,14 +195,6 @@ def test_a_server_is_not_pasted_where_its_share_is_not_free(ask_json):
     assert part["verdict"] == "fits" and "vLLM" not in {line["engine"] for line in part["commands"]}
 
 
-def test_several_cards(ask_json, ask):
-    one = ask_json("fits", LARGE, "--gpu", "rtx-3090", "--format", "Q8_0")
-    two = ask_json("fits", LARGE, "--gpu", "2xrtx-3090", "--format", "Q8_0")
-    assert (one["verdict"], two["verdict"]) == ("no", "fits") and two["formats"][0]["gpu_count"] == 2
-    assert ask_json("fits", LARGE, "--gpu", "GeForce RTX 3090 ×2", "--format", "gguf-q8_0")["formats"] == two["formats"]
-    assert "2 × GeForce RTX 3090" in ask("fits", LARGE, "--gpu", "2xrtx-3090", "--format", "Q8_0")[1]
-
-
 @pytest.mark.full
 def test_many_users_take_more(ask_json):
     few, many = (
@@ -253,174 +244,6 @@ def test_what_tells_newer_ones_first_and_of_one_year_the_most_downloaded():
     ]
 
 
-def test_plan_says_how_many_cards(ask_json, ask, macro):
-    told = ask_json("plan", TEXT, "--gpu", "rtx-4090", "--phase", "full-finetune")
-    rows = macro("FROM plans_for('rtx-4090', $m, phase_id := 'full-finetune') ORDER BY plan_rank LIMIT 5", m=TEXT)
-    (each,) = told["cards"]
-    assert [p["total_bytes"] for p in each["plans"]] == [r["total_bytes"] for r in rows]
-    _, out, _ = ask("plan", TEXT, "--gpu", "rtx-4090", "--phase", "full-finetune")
-    assert out.startswith(f"{rows[0]['gpu_count']} × GeForce RTX 4090: ")
-    both = ask_json("plan", LARGE, "--gpu", "rtx-3060-12gb", "--gpu", "h100-sxm")
-    counts = [card["plans"][0]["gpu_count"] for card in both["cards"]]
-    assert counts[0] > counts[1] == 1
-
-
-@pytest.mark.full
-def test_plan_says_how_cards_share_users_and_what_weights_times_users_would_be(ask_json, ask, macro):
-    told = ask_json("plan", TEXT, "--gpu", "h100-sxm", "--users", "8", "--format", "fp8")
-    (each,) = told["cards"]
-    rows = macro("FROM plan_for('h100-sxm', $m, dtype_id := 'fp8', users := 8)", m=TEXT)
-    assert [r["total_bytes"] for r in each["serving"]] == [r["total_bytes"] for r in rows]
-    _, out, _ = ask("plan", TEXT, "--gpu", "h100-sxm", "--users", "8", "--format", "fp8")
-    assert (
-        "weights once in each copy" in out
-        and rows[0]["gpu_count_by_weights_times_users"] == 1
-        and "1 card: the usual mistake" in " ".join(out.split())
-    )
-    assert not ask_json("plan", TEXT, "--gpu", "h100-sxm", "--format", "fp8")["cards"][0]["serving"]
-
-
-@pytest.mark.full
-def test_plan_says_how_long_a_training_takes(ask_json, ask, macro):
-    asked = ("plan", TEXT, "--gpu", "h100-sxm", "--phase", "lora", "--train-on", "1GB", "--price", "2")
-    told = ask_json(*asked)
-    rows = macro(
-        "FROM plan_training_for('h100-sxm', $m, data_bytes := 1000000000, price_per_gpu_hour := 2) LIMIT 5",
-        m=TEXT,
-    )
-    (each,) = told["cards"]
-    assert [(p["gpu_count"], p["hours"], p["cost"]) for p in each["plans"]] == [
-        (r["gpu_count"], r["hours"], r["cost"]) for r in rows
-    ]
-    assert each["verdict"] == "fits" and told["work"] == {
-        "data_bytes": 10**9,
-        "data_tokens": None,
-        "days": 1.0,
-        "price": 2.0,
-    }
-    status, out, _ = ask(*asked)
-    assert (
-        status == 0
-        and out.startswith("1 × H100 SXM5 80GB: ")
-        and "1 GB of text, within 1 day: " in " ".join(out.split())
-    )
-    status, out, _ = ask("plan", TEXT, "--gpu", "rtx-4090", "--phase", "lora", "--train-on", "10TB")
-    assert status == 1 and out.startswith("Not in 1 day: on ")
-    status, out, _ = ask("plan", TEXT, "--gpu", "gtx-1080-ti", "--phase", "lora", "--train-on", "1MB")
-    assert status == 3 and "no rate of 16-bit products is known" in out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "status", "said"),
-    [
-        (["plan", TEXT, "--gpu", "h100-sxm", "--train-on", "1GB"], 2, "--train-on is of a training"),
-        (["plan", TEXT, "--gpu", "h100-sxm", "--phase", "lora", "--train-on", "0"], 2, "is no amount of text"),
-        (["plan", TEXT, "--gpu", "h100-sxm", "--phase", "lora", "--train-on", "0 tokens"], 2, "is no amount of text"),
-        (
-            ["plan", TEXT, "--gpu", "h100-sxm", "--phase", "lora", "--train-on", "1GB", "--days", "0"],
-            2,
-            "no number above 0",
-        ),
-        (["fits", "Qwen/Qwen3-8"], 2, "Near it: Qwen/Qwen3-8B"),
-        (["fits", TEXT, "--gpu", "rtx-409"], 2, "Near it: rtx-4090"),
-        (["fits", TEXT, "--gpu", "0xrtx-4090"], 2, "0 cards hold nothing"),
-        (["fits", TEXT, "--gpu", "rtx-4090", "--users", "0"], 2, "it starts at 1"),
-        (["fits", TEXT, "--gpu", "rtx-4090", "--users", "many"], 2, "is no whole number"),
-        (["fits", TEXT, "--gpu", "rtx-4090", "--context", "999999"], 2, "reads 40,960 tokens at most"),
-        (["what", "--gpu", "rtx-4090", "--context", "max"], 2, "no model is asked about"),
-        (["fits", TEXT, "--free", "10"], 2, "is no amount of memory"),
-        (["fits", TEXT, "--free", "0GiB"], 2, "is no amount of memory"),
-        (["fits", TEXT, "--gpu", "rtx-4090", "--format", "Q4_K_N"], 2, "Near it: gguf-q4_k_m"),
-        (["fits", TEXT, "--gpu", "rtx-4090", "--kv", "q3"], 2, "is no format of a cache"),
-        (["fits", TEXT, "--gpu", "rtx-4090", "--kv", "q8_0", "--phase", "lora"], 2, "--kv is of inference"),
-        (["fits", TEXT, "--gpu", "rtx-4090", "--rank", "8"], 2, "--rank is of a LoRA"),
-        (["fits", TEXT, "--gpu", "rtx-4090", "--lora-targets", "attention"], 2, "--lora-targets is of a LoRA"),
-        (
-            ["fits", TEXT, "--gpu", "rtx-4090", "--phase", "lora", "--lora-targets", "k_proj"],
-            2,
-            "'k_proj' was not counted",
-        ),
-        (
-            ["fits", TEXT, "--gpu", "rtx-4090", "--phase", "lora", "--lora-dropout", "1"],
-            2,
-            "no number from 0 to below 1",
-        ),
-        (["fits", TEXT, "--gpu", "rtx-4090", "--liger"], 2, "--liger is of a training"),
-        (
-            ["fits", TEXT, "--gpu", "rtx-4090", "--phase", "lora", "--program", "trl", "--liger"],
-            2,
-            "multiplies the head by tiles of its own",
-        ),
-        (["fits", TEXT, "--gpu", "rtx-4090", "--keep", "x.duckdb"], 2, "--keep is for a config.json"),
-        (["what", "--gpu", "rtx-4090", "--for", "singing"], 2, "it is one of chat, code"),
-        (["plan", TEXT, "--gpu", "rtx-509"], 2, "Near it: rtx-5090"),
-        (["fits", TEXT], 2, "neither nvidia-smi nor rocm-smi is here"),
-        (
-            ["fits", TEXT, "--gpu", "rtx-4090", "--contxt", "8192"],
-            2,
-            "no option of vram-almanac fits. Near it: --context",
-        ),
-        (["fits", "--gup=rtx-4090", TEXT], 2, "'--gup' is no option of vram-almanac fits. Near it: --gpu"),
-        (["what", "--formt", "q4_k_m"], 2, "no option of vram-almanac what. Near it: --format"),
-        (["fits", TEXT, "--quant", "4bit"], 2, "'--quant' is no option of vram-almanac fits. Here it is --format"),
-        (["fits", TEXT, "--tp", "2"], 2, "Here it is --gpu (of several cards: --gpu 2xrtx-3090)"),
-        (["plan", TEXT, "--quantisation", "4"], 2, "no option of vram-almanac plan. It has: --help, --gpu"),
-        (["plan", TEXT, "--phase", "lroa"], 2, "'lroa' is none of inference, lora, qlora"),
-        (["plan", TEXT, "--phase", "full-fintune"], 2, "Near it: full-finetune"),
-        (["fit", TEXT], 2, "Near it: fits"),
-        (["fits", TEXT, "--share", "0"], 2, "'0' is no share of a card, above 0 and up to 1"),
-        (["fits", TEXT, "--share", "1", "--gpu", "rtx-4090"], 2, "--share is of vLLM"),
-        (["fits", TEXT, "--lora-dropout", "1"], 2, "'1' is no number from 0 to below 1"),
-        (["fits", "Qwen3-8B", "hello"], 2, "Of it Qwen3-8B is a model, and hello beside it is no card"),
-        (["plan", "Qwen3-8B", "hello"], 2, "Of it Qwen3-8B is a model, and hello beside it is no card"),
-        (["what", "Qwen3-8B"], 2, "Qwen3-8B names a model, which is asked by fits: vram-almanac fits Qwen3-8B"),
-        (["fits", TEXT, "--phase", "grpo"], 2, "--objective grpo"),
-        (["completion", "bsh"], 2, "Near it: bash"),
-        (["fits", ""], 2, "argument MODEL: it is empty"),
-        (["what", "--gpu", " "], 2, "argument --gpu: it is empty"),
-    ],
-)
-def test_a_wrong_question_says_what_is_near(ask, arguments, status, said):
-    ended, out, err = ask(*arguments)
-    assert (ended, out) == (status, "") and said in " ".join(err.split())
-
-
-def test_a_reason_names_no_argument_of_a_macro(ask):
-    status, out, _err = ask("fits", TEXT, "--gpu", "1000xrtx-4090")
-    assert status == 3 and out.startswith("Not known: more stages than the 36 layers.")
-
-
-def test_cards_of_one_name_of_which_the_smallest_is_not_known_say_so():
-    """llama 4 scout awq h100 ended in a KeyError: the one of 80 GB is not known, that of 94 holds it."""
-    larger = {
-        "help": "larger",
-        "name": "H100 NVL",
-        "dtype_id": "awq-int4",
-        "engine_id": "vllm",
-        "max_context_tokens": 8192,
-    }
-    answer = {"helps": [larger], "verdict": None, "card": {"name": "H100 PCIe"}}
-    assert words._of_its_name(answer) == "H100 PCIe: not known; H100 NVL: yes, in awq-int4 (vLLM), up to 8,192. "
-
-
-@pytest.mark.some(1)
-@pytest.mark.parametrize("command", ["fits", "plan"])
-def test_three_cards_are_tried_where_two_do_not_hold_it(ask_json, command):
-    """A model that three cards hold was told to take four, as a page and the question of three contradicted."""
-    card = next(
-        card
-        for card in ("rtx-3060-8gb", "gtx-1060-6gb", "rtx-3080")
-        if ask_json("fits", LARGE, "--gpu", f"3x{card}", "--format", "q4_k_m")["verdict"] == "fits"
-        and ask_json("fits", LARGE, "--gpu", f"2x{card}", "--format", "q4_k_m")["verdict"] != "fits"
-    )
-    told = ask_json(command, LARGE, "--gpu", card, "--format", "q4_k_m")
-    if command == "fits":
-        (told,) = (each for each in told["helps"] if each["help"] == "cards")
-        assert told["gpu_count"] == 3
-    else:
-        assert [plan["gpu_count"] for plan in told["cards"][0]["plans"]] == [3]
-
-
 @pytest.mark.some(1)
 @pytest.mark.parametrize("model", [EXPERTS, TEXT])
 def test_formats_that_leave_experts_in_16_bits_say_so(ask_json, ask, macro, model):
@@ -433,23 +256,6 @@ def test_formats_that_leave_experts_in_16_bits_say_so(ask_json, ask, macro, mode
     assert (
         "its experts stay in 16 bits" in " ".join(ask("fits", model, "--gpu", "rtx-4090", "--all")[1].split())
     ) == bool(whole)
-
-
-def test_what_nobody_knows_has_its_reason(ask, macro):
-    (row,) = macro("SELECT model_id, anatomy_note FROM model WHERE anatomy_grade = 'unknown' LIMIT 1")
-    status, _, err = ask("fits", row["model_id"], "--gpu", "rtx-4090")
-    assert status == 3 and err.startswith("Not known: ")
-    # a format that a card does not run is unknown, and no "no"
-    status, out, _ = ask("fits", TEXT, "--gpu", "gtx-1080", "--format", "fp8")
-    assert status == 3 and out.startswith("Not known: ")
-
-
-def test_a_problem_is_json_too(ask):
-    status, out, err = ask("fits", "Qwen/Qwen3-8", "--json")
-    assert status == 2 and '"status": 2' in out and "Near it" in err
-    status, out, err = ask("fits", TEXT, "--gpu", "rtx-4090", "--contxt", "8192", "--json")
-    told = json.loads(out)
-    assert told["status"] == status == 2 and told["problem"].endswith("Near it: --context") and told["problem"] in err
 
 
 def test_lines_are_as_narrow_as_the_terminal_but_for_what_is_pasted(ask, monkeypatch):
@@ -470,11 +276,6 @@ def test_colours_are_for_terminals(monkeypatch):
     assert Page(Terminal()).coloured("yes", "fits") == "\x1b[32myes\x1b[0m"
     monkeypatch.setenv("NO_COLOR", "1")
     assert Page(Terminal()).coloured("yes", "fits") == "yes"
-
-
-def test_a_name_rearranges_no_terminal(ask):
-    _, _, err = ask("fits", "evil\x1b[2Jname", "--gpu", "rtx-4090")
-    assert "\x1b" not in err and "\\u001b" in err
 
 
 def test_no_number_is_worked_out_here():
@@ -505,30 +306,6 @@ def test_a_length_may_be_said_in_thousands(ask_json, ask):
         told = ask_json("fits", TEXT, "--gpu", "rtx-4090", "--context", said)
         assert {row["context_tokens"] for row in told["formats"]} == {meant}
     assert ask("fits", TEXT, "--context", "4kk")[0] == 2
-
-
-@pytest.mark.full
-def test_of_what_only_weights_are_known_they_are_told_and_the_reason_of_no_single_engine(ask, ask_json):
-    told = ask_json("fits", WEIGHED, "--gpu", "rtx-4090")
-    assert told["verdict"] is None and told["weights_bytes"] == 3_591_350_116
-    assert told["reason"].startswith("only its tensors are known")
-    ended, out, _error = ask("fits", WEIGHED, "--gpu", "rtx-4090")
-    assert ended == 3 and "Its weights alone take 3.3 GiB in bf16." in " ".join(out.split())
-
-
-def test_cards_of_one_name_say_which_of_them_holds_it(ask_json, ask, macro):
-    """Asked of the one that gives least, which most people do not have."""
-    asked = ("fits", LARGE, "--gpu", "m4 max", "--format", "bf16")
-    told = ask_json(*asked)
-    larger = told["helps"][0]
-    assert told["verdict"] == "no" and (larger["help"], larger["gpu_id"]) == ("larger", "m4-max-128gb")
-    (row,) = macro(
-        "FROM fits_on('m4-max-128gb', $m, dtype_id := 'bf16', engine_id := $e)", m=LARGE, e=larger["engine_id"]
-    )
-    assert row["verdict"] == "fits" and row["total_bytes"] == larger["total_bytes"]
-    out = " ".join(ask(*asked)[1].split())
-    assert "If yours is Apple M4 Max 128GB" in out
-    assert out.startswith(f"{told['card']['name']}: no; Apple M4 Max 128GB: yes, in bf16 ")
 
 
 def test_of_a_format_the_engine_that_takes_less_and_reaches_as_far_is_the_best(ask_json):

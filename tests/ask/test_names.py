@@ -90,9 +90,10 @@ def test_gpt_oss_of_ollama_is_counted_with_all_beside_its_experts_in_16_bits(mac
 
 
 def test_googles_own_file_of_four_bits_is_told_with_its_embedding_in_16(macro):
-    """gemma-3-27b-it-q4_0.gguf is 17.2 GB, and llama.cpp's own mix 15.6: told as the latter, it fitted where it did not."""
+    """That of 27B is 17.2 GB, and llama.cpp's own mix 15.6: told as the latter, it would fit where it does not."""
     for name in (
         "google/gemma-3-27b-it-qat-q4_0-gguf",
+        "gemma-3-27b-it-q4_0.gguf",  # as Google writes it; makers of mixes write Q4_0
         "gemma 3 27b qat",
         "hf.co/google/gemma-3-4b-it-qat-q4_0-gguf:Q4_0",
     ):
@@ -107,8 +108,13 @@ def test_googles_own_file_of_four_bits_is_told_with_its_embedding_in_16(macro):
         ("stduhpf/google-gemma-3-27b-it-qat-q4_0-gguf-small", "gguf-q4_0"),
         ("google/gemma-3-27b-it-qat-q4_0-unquantized", "bf16"),
         ("google/gemma-4-31B-it-qat-q4_0-gguf", None),
+        ("gemma-3-27b-it-Q4_0.gguf", "gguf-q4_0"),
+        ("unsloth/gemma-3-27b-it-qat-GGUF", None),
+        ("unsloth/gemma-3-27b-it-qat-GGUF:Q8_0", "gguf-q8_0"),
     ):
-        assert macro("SELECT dtype_id FROM repository_of($1)", name) == [(dtype,)], name
+        assert macro("SELECT dtype_id, coalesce(dtype_named, '') LIKE '%embedding' FROM repository_of($1)", name) == [
+            (dtype, False)
+        ], name
 
 
 @pytest.mark.full

@@ -52,6 +52,9 @@ def test_no_reason_that_is_printed_has_words_of_sql():
         ("dtype_id := 'mlx-4bit' and its kin say what MLX LM holds", "--format mlx-4bit and its kin say what MLX LM holds"),
         ("not every vLLM of these sleeps: expandable_segments := false", "not every vLLM of these sleeps: expandable segments off"),
         ("64 attention heads do not divide by tensor_parallel 6", "64 attention heads do not divide by 6 cards: --program vllm --tensor-parallel 2 --pipeline-parallel 3"),
+        ("pipeline_parallel: more stages than the 36 layers", "more stages than the 36 layers"),
+        ("8 KV heads and tensor_parallel 3 do not divide", "8 KV heads and 3 cards do not divide"),
+        ("64 attention heads do not divide by tensor_parallel 7", "64 attention heads do not divide by 7 cards: --program vllm --tensor-parallel 1 --pipeline-parallel 7"),
         ("some of its matrices are packed otherwise (table engine_gap)", "some of its matrices are packed otherwise"),
     ],
 )  # fmt: skip

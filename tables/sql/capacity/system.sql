@@ -14,6 +14,8 @@ CREATE OR REPLACE MACRO is_computer(card) AS coalesce(card.segment IN ('unified'
 
 CREATE OR REPLACE MACRO system_bytes(card, system, constants) AS CASE
     WHEN system = 'linux' OR NOT card.segment IN ('consumer', 'workstation') THEN card.capacity_bytes
-    WHEN system = 'windows'
-        THEN least(card.capacity_bytes, floor(constants.wddm_share * card.memory_gib_nominal * 1024 * 1048576))
+    WHEN system = 'windows' AND constants.wddm_share * card.memory_gib_nominal * 1024 * 1048576 >= card.capacity_bytes
+        THEN card.capacity_bytes
+    -- (null of a card whose size nobody says, which least would pass over)
+    WHEN system = 'windows' THEN floor(constants.wddm_share * card.memory_gib_nominal * 1024 * 1048576)
 END;
