@@ -165,8 +165,8 @@ def _why_not_run(almanac: Almanac, engine_id: str, dtype_id: str) -> str | None:
 
 
 def check_draft(draft: Model) -> None:
-    """Raises Unknown for a draft that nobody here has read and that may hold more than its format, which is not counted of a draft."""
-    held = max(draft.more_bytes or 0, draft.beyond_bytes)
+    """Raises Unknown for a draft whose files may hold more than any error band of its format has in it, which is not counted of a draft."""
+    held = max((draft.more_bytes or 0) if draft.more_share else 0, draft.beyond_bytes)
     if held > SHOWN_BYTES:
         raise Unknown(
             f"Not known: the draft's files may hold up to {held / 2**30:.1f} GiB more than {draft.shown} in {draft.dtype_id}, which is not counted "
@@ -175,8 +175,8 @@ def check_draft(draft: Model) -> None:
 
 
 def check_file(model: Model, use: Use) -> None:
-    """Raises Unknown for a file that holds more than its format, or may, where that is counted of one model on like cards alone."""
-    if model.more_bytes and is_unread(model, use):
+    """Raises Unknown for a file that holds more than its format, or may beyond its error band, where that is counted of one model on like cards alone."""
+    if model.more_bytes and model.more_share and is_unread(model, use):
         raise Unknown(
             f"Not known: a repository of that name is not in this almanac, and may hold up to {model.more_bytes / 2**30:.1f} GiB more than "
             f"{model.shown} packed as most are, which is not counted here. Packed so it is: vram-almanac with {model.shown} --format {use.dtype_id}"

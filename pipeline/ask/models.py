@@ -124,18 +124,20 @@ def _unread(almanac: Almanac, base: Row, named: Row) -> dict[str, Any]:
     note = "A repository of that name is not in this almanac"
     if not more:
         return {"more_bytes": 0, "more_note": f"{note}: counted with all its linear layers packed, as nearly all are."}
-    query = "SELECT weights_bytes FROM weight WHERE model_id = $id AND dtype_id = $dtype"
-    weights = almanac.value(query, {"id": base["model_id"], "dtype": named["dtype_id"]})
-    if not weights:
+    query = "SELECT * FROM weight WHERE model_id = $id AND dtype_id = $dtype AND weights_bytes > 0"
+    rows = almanac.rows(query, {"id": base["model_id"], "dtype": named["dtype_id"]})
+    if not rows:
         return {}
+    weights = rows[0]["weights_bytes"]
+    known = rows[0].get("packing_spread_bytes") or 0  # (a file from before there was such a column)
     reason = (named["more_reason"] or "").rpartition("makers also have ")[2]
     note += (
         f", and what it packs is not known. As most pack this model in {named['dtype_id']} its weights are {weights / 2**30:.1f} GiB; makers also "
-        f"have {visible(reason)}, up to {more / 2**30:.1f} GiB more, which these figures have on top: an upper bound."
+        f"have {visible(reason)}, up to {more / 2**30:.1f} GiB more: what fits here has room for that too."
     )
     if predicting := base.get("predicting_parameter_count"):
         note += f" Not in them are layers that only predict (up to {2 * predicting / 2**30:.1f} GiB), which a server may hold with no draft asked."
-    return {"more_bytes": more, "more_share": more / weights, "more_note": note}
+    return {"more_bytes": more, "more_share": max(0, more - known) / weights, "more_note": note}
 
 
 def _taken(asked: str, model_id: str, named: dict[str, Any], by: str = "name") -> str:

@@ -179,7 +179,7 @@ class Model:
     held_otherwise: str = ""  # what its published total says against the format that its name speaks of
     # of a repository that is not in the almanac, in a format that makers pack in several ways; None where that is not so
     more_bytes: int | None = None  # what it may hold beyond the format, at most
-    more_share: float = 0.0  # the same, of the weights that are counted
+    more_share: float = 0.0  # what of that no error band of the format has in it, as a share of the weights
     more_note: str = ""  # what is to know of that
     left_reason: str = (
         ""  # of a format that the program that is asked runs on no card that is known: what is known of that

@@ -22,6 +22,7 @@ from .naming import (
     reach_of,
 )
 from .page import Page
+from .scenarios import is_hanging
 from .setting_words import holds_for, say_unsaid, setting_of_drafted, with_flags
 
 COMMANDS = 3  # that are shown; all of them with --all
@@ -78,7 +79,7 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
                     engine_name(row),
                     gib_of(row["total_bytes"]),
                     reach_of(row),
-                    VERDICTS[row["verdict"]],
+                    "depends" if is_hanging(row) else VERDICTS[row["verdict"]],
                 )
                 for row in known
             ]
@@ -102,6 +103,8 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
                 "tensor, which bitsandbytes does not pack.",
                 "dim",
             )
+        if said := _hanging(known):
+            page.say(said, "dim")
         reached = [row for row in known if row["max_context_tokens"] and not row["model_context_tokens"]]
         if reached and use["phase_id"] == "inference":
             page.say(
@@ -128,7 +131,10 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
         page.verbatim(line["command"])
         if line["note"]:
             page.say(line["note"], "dim", "  ")
-    if best and verdict == "tight" and answer.get("kept_free_bytes"):
+    if best and verdict == "tight" and is_hanging(best):
+        page.gap()
+        page.say("What a copy holds its files say: their sizes together are what its weights take.", "dim")
+    elif best and verdict == "tight" and answer.get("kept_free_bytes"):
         page.gap()
         page.say("“Barely”: what it needs fits, the margin does not: layers may go to the CPU.", "dim")
     elif best and verdict == "tight":
@@ -174,6 +180,11 @@ def _sentence(answer: dict[str, Any]) -> str:
         return (
             f"Yes: {answer['model']} can {how} on {where}, best in {name} ({engine_name(best)}): {size}{each} {at}{up}."
         )
+    if verdict == "tight" and is_hanging(best):
+        return (
+            f"It depends on the copy: {answer['model']} can {how} on {where} in {name} ({engine_name(best)}) where it is packed as most are, {size} {at}. "
+            f"Some makers leave more of it in 16 bits, up to {gib_of(best['more_bytes'])} GiB: then it may not fit."
+        )
     if verdict == "tight":
         return (
             f"Barely: {answer['model']} may {how} on {where} in {name} ({engine_name(best)}): {size} {at}, which leaves less than its "
@@ -189,6 +200,18 @@ def _sentence(answer: dict[str, Any]) -> str:
     return (
         f"No: {answer['model']} cannot {how} on {where} {at}: the smallest of its formats here, {format_name(least['dtype_id'])}, "
         f"needs {gib_of(least['total_bytes'])} of {gib_of(least['capacity_bytes'])} GiB.{host_words.not_beside(answer, gib_of)}"
+    )
+
+
+def _hanging(rows: list[dict[str, Any]]) -> str:
+    """What `depends` means in a table."""
+    more = [row["more_bytes"] for row in rows if is_hanging(row)]
+    if not more:
+        return ""
+    least, most = gib_of(min(more)), gib_of(max(more))
+    return (
+        f"“Depends”: packed as most copies are it fits; some makers leave more of such a model in 16 bits, here up to "
+        f"{most if least == most else f'{least} to {most}'} GiB more, and then it may not."
     )
 
 

@@ -213,31 +213,32 @@ def test_what_an_unlisted_repository_may_hold_beyond_its_base_is_told(macro):
 
 
 @pytest.mark.full
-def test_a_verdict_that_the_rest_decides_is_not_known(macro):
-    """With a quarter more of the weights: on the card that holds all of them it fits, on what holds the weights alone nobody knows."""
+def test_a_verdict_that_the_rest_decides_is_no_yes(macro):
+    """With a quarter more of the weights: on the card that holds all of them it fits, on what holds the weights alone it may or may not."""
     macro(
         f"CREATE OR REPLACE TEMP TABLE unread AS SELECT '{TEXT}' AS model_id, 'fp8' AS dtype_id, 'vllm' AS engine_id, 2048 AS context_tokens"
     )
-    ((whole, more),) = macro(
-        "SELECT whole.total_bytes, more.total_bytes FROM fits_in('unread', 'rtx-4090') AS whole, fits_in('unread', 'rtx-4090', more_share := 0.25) AS more"
-    )
-    assert more > whole
-    told = (
-        "SELECT verdict, unknown_reason IS NOT NULL FROM fits_in('unread', NULL, free_bytes := $1, more_share := 0.25)"
-    )
-    assert macro(told, 2 * more) == [("fits", False)]
-    assert macro(told, (whole + more) // 2) == [(None, True)]
-    assert macro(told, whole - 1) == [("no", False)]
+    told = "SELECT total_bytes, round(total_bytes * (1 + error_band))::BIGINT, weights_bytes, more_bytes FROM fits_in('unread', 'rtx-4090'"
+    ((total, least, weights, none),) = macro(f"{told})")
+    ((same, most, _weights, more),) = macro(f"{told}, more_share := 0.25)")
+    assert same == total and none == 0
+    assert more == pytest.approx(weights / 4, abs=1) and most - least == pytest.approx(more, abs=2)
+    verdict = "SELECT verdict FROM fits_in('unread', NULL, free_bytes := $1, more_share := 0.25)"
+    assert macro(verdict, most + 2) == [("fits",)]
+    assert macro(verdict, most - 2) == macro(verdict, least + 2) == [("tight",)]
+    assert macro(verdict, total - 1) == [("no",)]
 
 
 def test_the_command_says_what_an_unlisted_repository_may_hold_and_counts_it(ask_json):
-    """cyankiwi packs in groups of 32, which others of dense models do not: weights and words have them."""
+    """cyankiwi packs in groups of 32, which others of dense models do not: margin and words have them."""
     one, other = (
         ask_json("fits", f"{who}/Qwen3-8B-AWQ", "--gpu", "rtx-4090", "--program", "vllm", "--context", "2048")
         for who in ("someone", "cyankiwi")
     )
-    assert "nearly all are" in one["taken"] and "an upper bound" in other["taken"]
-    assert other["best"]["weights_bytes"] > one["best"]["weights_bytes"] and other["verdict"] == "fits"
+    assert "nearly all are" in one["taken"] and "groups of 32, up to" in other["taken"]
+    assert other["best"]["weights_bytes"] == one["best"]["weights_bytes"] and other["verdict"] == "fits"
+    more = other["best"]["error_band"] - one["best"]["error_band"]
+    assert more * one["best"]["total_bytes"] == pytest.approx(other["best"]["more_bytes"], rel=1e-6)
 
 
 def test_a_plan_of_an_unlisted_repository_that_may_hold_more_is_not_known(ask):

@@ -62,7 +62,7 @@ _SAID = (
 PASSED_OVER = frozenset(
     ["name_reason", "scenario_reason", "known_dtype", "known_engine", "known_gpu", "known_phase", "known_model", "gpu_named", "second_file_bytes", "published",
      "nearest_of", "nearest_models", "nearest_gpus", "nearest_ids", "with_nearest", "with_nearest_once", "with_nearest_program", "unknown_gpu_reason", "together_reason", "chosen_of", "summed_constants",
-     "packed_otherwise", "model_by_words", "models_near", "program_card_reason"]
+     "model_by_words", "models_near", "program_card_reason"]
 )  # fmt: skip
 _NUMBERS = (0, 1, 2, 3, 4, 5, 7, 8, 16, 60, 64, 100, 128, 255, 256, 257, 500)
 _FRACTIONS = (0.0, 0.05, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 8.0, 40.0, 100.0)

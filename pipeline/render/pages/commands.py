@@ -55,6 +55,20 @@ def packings(folder: Path) -> dict[str, list[tuple[str, str]]]:
         return found
 
 
+def packing_spreads(folder: Path) -> dict[str, list[tuple[str, int]]]:
+    """By model the formats of which a copy may hold more than most do, and how many bytes at most; nothing of a file without formulas."""
+    with reading(folder / "almanac.duckdb") as connection:
+        if not connection.execute(_HERE).fetchone()[0]:
+            return {}
+        found: dict[str, list[tuple[str, int]]] = {}
+        query = (
+            "SELECT model_id, dtype_id, packing_spread_bytes FROM weight WHERE packing_spread_bytes > 0 ORDER BY ALL"
+        )
+        for name, dtype_id, size in connection.execute(query).fetchall():
+            found.setdefault(name, []).append((dtype_id, size))
+        return found
+
+
 def kept_in(folder: Path) -> dict[str, dict]:
     """Of models of which an engine makes something of its own: `kept`, what vLLM is told of the one format that it keeps their cache in, and
     `unread`, the engines that cannot load them or of which nobody knows what they hold."""

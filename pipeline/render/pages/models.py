@@ -99,6 +99,7 @@ class ModelPages:
             "seeing": commands.seeing(book.folder),
             "kept": commands.kept_in(book.folder),
             "packings": commands.packings(book.folder),
+            "packing_spreads": commands.packing_spreads(book.folder),
         } | reach.Read(book, self.kept, self.contexts, self.lengths, self.trained, OFFERED, TRAINED).held()
 
     def ask(self, models: Iterable[str]) -> None:
@@ -132,6 +133,7 @@ class ModelPages:
             "seeing",
             "kept",
             "packings",
+            "packing_spreads",
         )
         held = [self.calculator.said.get(name), *(self.held[what].get(name) for what in told)]
         return name, [self.site_url, self.reasons, api.plain(model), self.beside(number), held]
@@ -174,10 +176,11 @@ class ModelPages:
         """The single files of a repository, each with the page of the model that it is a copy of."""
         return [f | {"of_path": self.paths.get(f["of_model_id"] or "")} for f in self.held["files"].get(model_id, ())]
 
-    def _packings(self, model_id: str, shown: Iterable[Scenario]) -> list[tuple[str, str]]:
-        """Of the formats that are shown those that makers of repositories pack otherwise than whole, and how."""
+    def _packed(self, what: str, model_id: str, shown: Iterable[Scenario]) -> list[tuple]:
+        """Of the formats that are shown those that makers of repositories pack otherwise than whole, and how (`packings`), or of which a copy may
+        hold more than most (`packing_spreads`)."""
         formats = {s.dtype_id for s in shown}
-        return [(dtype_id, note) for dtype_id, note in self.held["packings"].get(model_id, ()) if dtype_id in formats]
+        return [(dtype_id, said) for dtype_id, said in self.held[what].get(model_id, ()) if dtype_id in formats]
 
     def _training_rows(self, context: int) -> list[Scenario]:
         rows = []
@@ -225,7 +228,8 @@ class ModelPages:
             short_context=bool(model["max_context_tokens"] and model["max_context_tokens"] < self.wanted[0]),
             context=context or self.wanted[0],
             length=length or self.wanted[1],
-            packings=self._packings(model["model_id"], inference),
+            packings=self._packed("packings", model["model_id"], inference),
+            packing_spreads=self._packed("packing_spreads", model["model_id"], inference),
             inference=known and self._group(number, inference, f"Inference, {caption}.", f"inference at {caption}"),
             training=known and training and self._group(number, training, f"Training, {asked}.", f"at {asked}"),
             engines=[self.engines[e] for e in sorted({s.engine_id for s in shown}) if e in self.engines]

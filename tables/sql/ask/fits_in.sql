@@ -9,9 +9,11 @@
 --   is_plain := false, is_usual := true   for relations that say more than most do, but nothing of pictures or of what
 --                                         few ask for: half of the text is planned (pipeline/book/scenario.py)
 --   beyond_bytes := n                         what files hold beyond the format, on each GPU (repository_of says it)
---   more_share := 0.2                         what they may hold beyond it, as a share of its weights (repository_of's
---                                             more_bytes of them): figures and contexts have it on top, and a verdict
---                                             that hangs on it is null with a reason
+--   more_share := 0.2                         what they may hold beyond it and beyond what makers are known for, as a
+--                                             share of its weights (of repository_of's more_bytes what is more than
+--                                             weight.packing_spread_bytes): the error band takes it in
+--
+-- more_bytes is what the weights may take more in a copy that its maker packed otherwise than most: a part of the band.
 --
 -- max_context_tokens lies on lines between contexts that are worked out, four an octave, the bends of the model's
 -- caches and the context asked for: never above that of limits_on, and never on the other side of the verdict.
@@ -23,11 +25,6 @@
 -- the columns of a scenario, and no row: what a relation leaves out is null
 CREATE OR REPLACE VIEW no_scenario AS SELECT {columns}
 WHERE false;
-
--- A verdict that what a file may hold beyond its format decides.
-CREATE OR REPLACE MACRO hanging_reason(judged) AS iif(judged.more_bytes > 0
-    AND judged.total_bytes > judged.capacity_bytes AND judged.total_bytes - judged.more_bytes <= judged.capacity_bytes,
-    'packed as most are in this format it fits, and with what makers also leave in more bits it does not', NULL);
 
 CREATE OR REPLACE MACRO fits_in(
     relation, gpu_id, phase_id := 'inference', free_bytes := NULL, is_plain := true, with_limits := true,
@@ -74,12 +71,15 @@ fit_step AS (
 ),
 fit_wish AS (SELECT model_id, any_value(context_tokens) AS tokens_asked FROM fit_asked GROUP BY model_id),
 fit_footprint AS (
-    SELECT footprint.* REPLACE (footprint.total_bytes + beyond_bytes::BIGINT + more_bytes AS total_bytes,
-            footprint.weights_bytes + beyond_bytes::BIGINT + more_bytes AS weights_bytes), more_bytes,
+    SELECT footprint.* REPLACE (footprint.total_bytes + beyond_bytes::BIGINT AS total_bytes,
+            footprint.weights_bytes + beyond_bytes::BIGINT AS weights_bytes,
+            footprint.error_band + footprint.weights_bytes * more_share / footprint.total_bytes AS error_band),
+        ceil(packing_spread(weight, footprint, footprint.weights_bytes) + footprint.weights_bytes * more_share)::BIGINT
+            AS more_bytes,
         footprint.context_tokens IS NOT DISTINCT FROM wish.tokens_asked AS is_asked
     FROM footprints_in('fit_step', phase_id, is_plain := is_plain, is_usual := is_usual) AS footprint
-    LEFT JOIN fit_wish AS wish ON wish.model_id IS NOT DISTINCT FROM footprint.model_id,
-    LATERAL (SELECT ceil(footprint.weights_bytes * more_share)::BIGINT AS more_bytes)
+    LEFT JOIN fit_wish AS wish ON wish.model_id IS NOT DISTINCT FROM footprint.model_id
+    LEFT JOIN weight ON weight.model_id = footprint.model_id AND weight.dtype_id = footprint.dtype_id
 ),
 fit_line AS (
     SELECT footprint.* EXCLUDE (is_asked),
@@ -120,8 +120,7 @@ fit_windowed AS (
 ),
 -- (asked once: each subquery is planned as a join of its own)
 fit_told AS (
-    SELECT judged.* REPLACE (coalesce(judged.reason, hanging_reason(judged)) AS reason),
-        judged.reason IS NULL AS is_described, judged.model_id IN (FROM fit_windowed) AS has_windows,
+    SELECT judged.*, judged.model_id IN (FROM fit_windowed) AS has_windows,
         seeing.model_id IS NOT NULL AS sees, seeing.has_counted_tower,
         model.vocab_size, model.max_context_tokens AS model_context_tokens, sharing.data_setting,
         sharing.expert_setting, sharing.context_setting
@@ -136,11 +135,11 @@ SELECT
     judged.gpu_count, judged.sharding, judged.tensor_parallel, judged.pipeline_parallel, judged.offload,
     judged.weights_bytes, judged.adapters_bytes, judged.kv_cache_bytes, judged.kv_padding_bytes, judged.state_bytes,
     judged.activations_bytes, judged.gradients_bytes, judged.optimizer_bytes, judged.overhead_bytes,
-    judged.total_bytes, judged.host_bytes, judged.error_band, judged.capacity_bytes,
+    judged.total_bytes, judged.host_bytes, judged.error_band, judged.more_bytes, judged.capacity_bytes,
     judged.capacity_bytes - judged.total_bytes AS headroom_bytes,
     iif(judged.reason IS NULL,
         card_verdict(judged.total_bytes, judged.error_band, judged.capacity_bytes, judged.gpu_count), NULL) AS verdict,
-    iif(with_limits AND judged.is_described,
+    iif(with_limits AND judged.reason IS NULL,
         largest_between(judged.points, judged.capacity_bytes, context_multiple(judged.engine_id, constants)),
         NULL)::BIGINT AS max_context_tokens,
     judged.model_context_tokens,

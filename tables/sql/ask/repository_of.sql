@@ -11,9 +11,10 @@
 --   most (Ollama lists two digits of a size); null where the format is the file's own.
 --   ollama_tag: as `ollama run` takes it, where the name is one of its library.
 --   more_bytes: of a repository that is not in the almanac, in a format that makers pack otherwise than is counted,
---   what its weights may take beyond the weights of model_id in dtype_id (0 where all known ways agree); more_reason
---   says of what. Null where the repository is here, or its type says how it is packed (GGUF, Ollama, bitsandbytes,
---   MLX).
+--   what its weights may take beyond the weights of model_id in dtype_id (0 where all known ways agree): what the band
+--   of any total in that format has in it (weight.packing_spread_bytes), or more, where the maker is known for that;
+--   more_reason says of what. Null where the repository is here, or its type says how it is packed (GGUF, Ollama,
+--   bitsandbytes, MLX).
 --
 -- gpus_called('A100 40G'): the cards that go by a name: an id or a whole name, else without the words of makers and
 --   machines, and with its memory where that is said; none, one, or several that differ in what was not said. "Mac
@@ -79,51 +80,6 @@ GROUP BY name;
 CREATE OR REPLACE MACRO begins_in_words(name, said) AS list_contains(list_transform(
     range(1, len(string_split(name, '-'))),
     lambda many: plain_name(array_to_string(string_split(name, '-')[:many], '-'))), said);
-
--- The matrices of a model by kind, and the bits that each is counted at in a format.
-CREATE OR REPLACE MACRO counted_kinds(counted_model, counted_dtype) AS TABLE
-WITH kind AS (
-    SELECT model_id, operator, tensor_class, role, sum(element_count) AS elements FROM tensor
-    WHERE model_id = counted_model AND operator IN ('linear', 'linear-subclass', 'expert') GROUP BY ALL
-),
-kinds AS (
-    SELECT kind.*, model.model_type, bool_or(operator = 'expert') OVER () AS has_experts,
-        bool_or(tensor_class = 'recurrent') OVER () AS is_recurrent
-    FROM kind JOIN model USING (model_id)
-)
-SELECT kind.*, coalesce(any_value(rule.element_bits) FILTER (rule.model_type IS NOT NULL),
-    arg_max(rule.element_bits, format_rank(rule.operator, rule.tensor_class, rule.role))
-        FILTER (rule.model_type IS NULL)) AS counted_bits
-FROM kinds AS kind
--- (makers' rules among the others: a join that keeps rows without a match is none that older DuckDBs plan here)
-JOIN (
-    SELECT dtype_id, operator, tensor_class, role, element_bits, NULL AS model_type, NULL AS has_experts
-    FROM weight_format WHERE model_types IS NULL
-    UNION ALL
-    SELECT dtype_id, operator, tensor_class, role, element_bits, model_type, has_experts FROM maker_format
-) AS rule ON rule.dtype_id = counted_dtype
-    AND coalesce(rule.operator = kind.operator, true) AND coalesce(rule.tensor_class = kind.tensor_class, true)
-    AND coalesce(rule.role = kind.role, true) AND coalesce(rule.model_type = kind.model_type, true)
-    AND coalesce(rule.has_experts = kind.has_experts, true)
-GROUP BY ALL;
-
--- What a repository that nobody here has read may hold beyond that, and of what.
-CREATE OR REPLACE MACRO packed_otherwise(asked, counted_model, counted_dtype) AS (
-    SELECT {'more_bytes': coalesce(sum(elements * (bits - counted_bits) / 8), 0)::BIGINT,
-        'parts': string_agg(DISTINCT part, ', ' ORDER BY part)}
-    FROM (
-        SELECT kind.elements, kind.counted_bits, max(way.element_bits) AS bits,
-            arg_max(way.note, way.element_bits) AS part
-        FROM counted_kinds(counted_model, counted_dtype) AS kind
-        JOIN packing_way AS way ON list_contains(string_split(way.tensor_classes, ' '), kind.tensor_class)
-            AND list_contains(string_split(way.dtype_ids, ' '), counted_dtype)
-            AND coalesce(way.is_recurrent = kind.is_recurrent, true)
-            AND coalesce(way.has_experts = kind.has_experts, true)
-            AND coalesce(regexp_matches(asked, '(?i)' || way.name_pattern), true)
-        GROUP BY kind.operator, kind.tensor_class, kind.role, kind.elements, kind.counted_bits
-        HAVING bits > kind.counted_bits
-    )
-);
 
 -- The words of a name that say how large a model is.
 CREATE OR REPLACE MACRO sizes_said(name) AS
@@ -211,10 +167,12 @@ answered AS (
 -- (in the format that the model itself is published in, others are copies)
 unread AS (
     -- (one row whatever is found)
-    SELECT any_value(packed_otherwise(asked::VARCHAR, answered.model_id, answered.dtype_id)) AS otherwise
+    SELECT any_value(coalesce(otherwise.more_bytes, 0)) AS more_bytes, any_value(otherwise.parts) AS parts
     FROM answered CROSS JOIN named
     JOIN model AS counted ON counted.model_id = answered.model_id
         AND counted.stored_format IS DISTINCT FROM answered.dtype_id
+    LEFT JOIN packed_otherwise(asked::VARCHAR) AS otherwise
+        ON otherwise.model_id = answered.model_id AND otherwise.dtype_id = answered.dtype_id
     WHERE answered.dtype_id IN (SELECT unnest(string_split(dtype_ids, ' ')) FROM packing_way)
         AND lower(named.name) NOT IN (SELECT lower(model_id) FROM model WHERE anatomy_grade <> 'unknown')
         AND (contains(named.name, '/')
@@ -226,8 +184,8 @@ SELECT asked::VARCHAR AS asked, answered.model_id, answered.dtype_id,
     answered.note, beyond_format_bytes(answered.model_id, said, answered.dtype_id, file_bytes) AS beyond_bytes,
     iif(file_bytes IS NOT NULL AND regexp_full_match(answered.ollama_tag, '[a-z0-9._:-]+'), answered.ollama_tag, NULL)
         AS ollama_tag,
-    unread.otherwise.more_bytes AS more_bytes,
-    'not in the almanac, and what it packs is not known: makers also have ' || unread.otherwise.parts AS more_reason
+    unread.more_bytes,
+    'not in the almanac, and what it packs is not known: makers also have ' || unread.parts AS more_reason
 FROM answered CROSS JOIN unread;
 
 -- A card's name as people write it, without makers, series, sizes and the machine that it is built into.

@@ -27,6 +27,7 @@ part AS (
             + kernel_weights_bytes(model, scenario, constants)
             + (untied_head_bytes(model, scenario) - packed_head_saving(model, dtype, scenario))::BIGINT, NULL)
             AS inference_weights,
+        packing_spread(weight, scenario, inference_weights) AS packing_spread,
         iif(scenario.phase_id = 'inference', 0, trained_weights(weight, scenario) * iif(scenario.are_masters_weights, 2,
             1) + kept_layer_bytes(weight, dtype, model, scenario, constants) + untied_head_bytes(model, scenario)
             - packed_head_saving(model, dtype, scenario)) AS whole_weights,
@@ -195,7 +196,8 @@ peak AS (
 ),
 counted AS (
     SELECT scenario.*, overhead_bytes(scenario, constants, model, scenario.gradients) AS overhead,
-        coalesce(kernel_spread_bytes(model, scenario, constants), 0) + lost_logits_bytes(model, scenario, constants)
+        scenario.packing_spread + coalesce(kernel_spread_bytes(model, scenario, constants), 0)
+            + lost_logits_bytes(model, scenario, constants)
             + unused_spread_bytes(model, scenario, constants) + index_spread_bytes(model, scenario, constants)
             + parallel_spread_bytes(scenario, constants) + kept_free_spread_bytes(model, scenario)
             + coalesce(first_start_spread_bytes(scenario, scenario.activations + overhead

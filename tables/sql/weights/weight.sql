@@ -18,6 +18,7 @@
 -- tower_bytes: what sees and hears, and what joins it to the text; speech_bytes: what speaks beside what writes,
 --   with what of it tensor parallelism leaves whole, and its embeddings and heads; an engine may leave out either
 --   (engine_part.csv).
+-- packing_spread_bytes: what a copy may hold beyond weights_bytes (packing_ways.sql); 0 where all known ways agree.
 -- Not covered: padding of the vocabulary, recipes with a format that weight_format.csv lacks, copies that a kernel
 --   makes while loading.
 
@@ -62,7 +63,7 @@ held_as AS (
             WHEN NOT is_as_published THEN dtype.dtype_id
             WHEN model_id IN (SELECT model_id FROM stored_sums) THEN 'stored'
             WHEN model.stored_unknown_reason IS NULL THEN model.stored_format
-        END AS format,
+        END AS format, is_as_published,
         iif(is_as_published, model.stored_unknown_reason, NULL) AS stored_unknown_reason,
         dtype.dtype_id = 'stored' AND starts_with(model.stored_format, 'mlx-') AS is_stored_for_mlx
     FROM model, dtype,
@@ -73,9 +74,13 @@ held_as AS (
 SELECT
     held_as.model_id, held_as.dtype_id,
     iif(reason.unknown_reason IS NULL, columns(sums.* EXCLUDE (model_id, dtype_id)), NULL),
+    iif(reason.unknown_reason IS NULL, coalesce(otherwise.more_bytes, 0), NULL)::BIGINT AS packing_spread_bytes,
     reason.unknown_reason
 FROM held_as
-LEFT JOIN sums ON sums.model_id = held_as.model_id AND sums.dtype_id = held_as.format,
+LEFT JOIN sums ON sums.model_id = held_as.model_id AND sums.dtype_id = held_as.format
+-- (the checkpoint's own format is what it is)
+LEFT JOIN packed_otherwise('') AS otherwise
+    ON otherwise.model_id = held_as.model_id AND otherwise.dtype_id = held_as.dtype_id AND NOT held_as.is_as_published,
 LATERAL (SELECT CASE
     -- (as published is asked of a server, and no server loads it)
     WHEN held_as.is_stored_for_mlx
