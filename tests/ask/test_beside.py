@@ -43,6 +43,7 @@ def same(book, card, one):
     return told == [layers, one["gpu_bytes"], one["host_bytes"]]
 
 
+@pytest.mark.full
 def test_what_runs_with_ram_is_listed_beneath_what_fits_whole(book, ask, ask_json):
     told = ask_json(*CARD, "--ram", "64GB")
     whole, beside = {one["model"] for one in told["models"]}, told["beside"]["models"]

@@ -38,6 +38,7 @@ def test_of_one_memory_there_is_no_other(ask_json):
     assert told["verdict"] == "no" and "beside" not in told
 
 
+@pytest.mark.full
 def test_so_many_layers_as_they_are_said(ask, ask_json, macro):
     """-ngl and --n-cpu-moe: what the card holds then, whether it does or not, and how many would fit."""
     (most,) = macro(f"FROM layers_that_fit('rtx-3060-12gb', $m, {WAY})", m=LARGE, d="gguf-q4_k_m")

@@ -450,3 +450,29 @@ def test_bits_per_weight_are_formats_of_exllama_and_what_stands_behind_them_is_h
 def test_bits_of_exllama_in_a_sentence_are_heard(ask_json):
     told = ask_json("fits", "turboderp/Qwen3-8B-exl3", "4.0bpw", "on", "a", "3090")
     assert (told["best"]["dtype_id"], told["best"]["engine_id"], told["verdict"]) == ("exl3-4bpw", "exllamav3", "fits")
+
+
+def test_a_format_that_hangs_on_the_copy_is_told_alike_by_its_name_and_by_a_copys(ask, ask_json):
+    """A table said “fits” of what was not known, asked by the name of a copy: what makers also leave in 16 bits is in the margin of both."""
+    use = ("--program", "vllm", "--context", 4096)
+    of_format, of_copy = (EXPERTS, "--format", "awq-int4", *use), ("someone/gpt-oss-20b-AWQ", *use)
+    (whole,) = ask_json("fits", *of_format, "--free", "60GiB")["formats"]
+    most, more = whole["total_bytes"] * (1 + whole["error_band"]), whole["more_bytes"]
+    assert more > 2**30
+    for free, verdict, word in (
+        (most * 1.001, "fits", "Yes: "),
+        (most - more / 2, "tight", "It depends on the copy: "),
+    ):
+        for asked in (of_format, of_copy):
+            said = ("fits", *asked, "--free", f"{free / 2**30:.3f}GiB")
+            told = ask_json(*said)
+            assert (told["verdict"], told["best"]["total_bytes"]) == (verdict, whole["total_bytes"])
+            out = " ".join(ask(*said)[1].split())
+            assert (
+                out.startswith(word)
+                and ("awq-int4 vLLM" in out)
+                and ("depends “Depends”" in out) == (verdict == "tight")
+            )
+    # less than what most copies take with the margin is barely, and no longer the copy's fault
+    barely = ask("fits", *of_format, "--free", f"{whole['total_bytes'] * 1.005 / 2**30:.3f}GiB")[1]
+    assert barely.startswith("Barely: ")

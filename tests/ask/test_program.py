@@ -17,6 +17,7 @@ def test_a_program_answers_with_its_engine_its_context_and_its_versions(ask_json
     assert "Holds for Ollama 0.31.2 to 0.33" in ask("fits", TEXT, *CARD, "--program", "Ollama")[1]
 
 
+@pytest.mark.full
 def test_what_ollama_keeps_free_of_a_card_is_needed(ask_json, ask):
     """llama-server moves layers to the CPU for 1024 MiB that are to stay free, where it is told no number of layers (common/fit.cpp), so that all
     stay on the card only beside that."""

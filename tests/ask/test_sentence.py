@@ -64,6 +64,7 @@ def test_a_word_of_the_models_own_name_is_no_option():
     assert _needed(Names(), ["phi", "3", "mini", "4k", "16k"]) == 4
 
 
+@pytest.mark.full
 def test_a_fine_tuning_by_a_program_of_which_adapters_alone_are_known_is_of_them(ask_json):
     """Who fine-tunes with Unsloth was told that a full fine-tuning is not known."""
     told = ask_json("fits", "finetune qwen3 8b with unsloth on a 4090")
@@ -262,6 +263,7 @@ def test_of_two_cards_it_is_said_that_they_are_two(ask):
     assert status == 2 and "says --gpu twice: 3060 12gb and 4090" in " ".join(said.split())
 
 
+@pytest.mark.full
 def test_images_without_a_number_are_one(ask, ask_json):
     one, told = (ask_json("fits", SEEING, *words, "4090") for words in (("1", "image"), ("with", "images")))
     assert told["use"]["images"] == 1 and told["formats"] == one["formats"] and "--images 1" in told["heard"]

@@ -344,6 +344,7 @@ def test_qlora_with_deepspeed_is_answered(ask_json):
     assert told["verdict"] == "fits" and told["best"]["dtype_id"] == "nf4"
 
 
+@pytest.mark.full
 def test_what_a_server_is_told_is_said_with_the_numbers_of_that_question(ask_json):
     """All ways are one question: each is told with what is its own."""
     found = set()

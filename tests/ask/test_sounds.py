@@ -44,6 +44,7 @@ def test_memory_that_is_free_counts_and_not_that_of_the_card(ask, ask_json, valu
     assert ask("fits", SPEAKS, "--free", "1GiB")[0] == 1
 
 
+@pytest.mark.full
 def test_who_hears_is_told_by_seconds(ask, ask_json, value):
     told = ask_json("fits", HEARS, *CARD)
     assert [row["dtype_id"] for row in told["sounds"]] == ["bf16", "int8", "nf4"] and told["use"]["seconds"] == 30

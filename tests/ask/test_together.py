@@ -40,6 +40,7 @@ def test_prediction_layers_are_asked_for_as_a_draft(ask_json, ask):
     assert status == 3 and "has no layers that predict further tokens" in " ".join(said.split())
 
 
+@pytest.mark.full
 def test_a_draft_is_asked_beside_its_model(ask_json, ask, macro):
     told = ask_json("fits", LARGE, "--gpu", "rtx-5090", "--draft", SMALL, "--context", 8192)
     query = "FROM speculative_fits_on('rtx-5090', $m, $d, dtype_id := {}, draft_dtype_id := 'gguf-q8_0', context_tokens := 8192)"

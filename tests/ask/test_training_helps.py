@@ -11,6 +11,7 @@ def by_help(helps):
     return {each["help"]: each for each in helps}
 
 
+@pytest.mark.full
 def test_what_is_recomputed_batched_and_kept_is_changed_until_it_fits(ask_json, ask, macro):
     asked = f"fits {TEXT} --gpu l40s --phase lora --context 4096 --batch 4 --checkpointing none".split()
     told = by_help(ask_json(*asked)["helps"])["easier"]

@@ -144,6 +144,7 @@ def test_what_is_asked_elsewhere_is_said_beside_the_answer(ask_json, sentence, s
     assert said in told["heard"] and told["verdict"] == "fits"
 
 
+@pytest.mark.full
 def test_bits_alone_are_those_of_the_program(ask_json):
     """Six bits of MLX were told as the mix of llama.cpp, which MLX does not run: "not known"."""
     for bits in (3, 6, 8):
@@ -151,6 +152,7 @@ def test_bits_alone_are_those_of_the_program(ask_json):
         assert [row["dtype_id"] for row in told["formats"]] == [f"mlx-{bits}bit"] and told["verdict"] == "fits"
 
 
+@pytest.mark.full
 def test_a_format_that_two_engines_have_is_told_of_both(ask_json):
     """MXFP4 on a card of AMD was "not known", as vLLM's; with Ollama too."""
     told = ask_json("fits", "gpt-oss-20b mxfp4 rx 7900 xtx")
@@ -166,6 +168,7 @@ def test_without_a_card_it_is_said_how_much_it_needs(ask, monkeypatch):
     assert status == 2 and "is the same question with --free 20TiB" in " ".join(problem.split())
 
 
+@pytest.mark.full
 def test_a_card_that_no_engine_is_known_to_run_on_is_not_known(ask, ask_json, macro):
     """A TPU was told to share a model with the CPU in llama.cpp, which does not run there, and that none of all models fits a Gaudi."""
     (row,) = macro(f"FROM layers_that_fit('tpu-v5e', '{TEXT}')")

@@ -37,6 +37,7 @@ CASES = [
 WORDS = {"sequences": "--users", "kv_dtype_id": "--kv", "program": "--program"}
 
 
+@pytest.mark.full
 def test_the_calculator_says_what_the_terminal_says(browser, capsys):
     """Experts or layers of three models in RAM, in the words of programs, and that it is too little."""
     folder = few.written()

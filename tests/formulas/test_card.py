@@ -170,6 +170,7 @@ def test_what_lies_outside_the_allocator_is_what_is_told(measured, book):
     assert max(outside) <= told <= max(outside) + 20
 
 
+@pytest.mark.full
 def test_layers_that_unsloth_runs_itself_hold_what_a_card_held(measured, footprint_of, book):
     """No coefficient of the layer was fitted to these rows: it is what the compiled code makes (own_blocks.sql), though they told what to look for
     there. What lies unused beside it (own_hole_bytes) was chosen with them in view, so that the driver's totals hold no more than that choice."""

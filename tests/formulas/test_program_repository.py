@@ -49,6 +49,7 @@ def test_an_answer_names_the_repository_and_whether_it_is_a_bound(footprint_of):
     )  # (its own is too large for Unsloth itself)
 
 
+@pytest.mark.full
 def test_another_engine_and_a_base_that_its_user_packs_are_the_plain_format(footprint_of):
     plain = footprint_of(
         "Qwen/Qwen3-14B", phase_id="qlora", dtype_id="nf4-double", engine_id="transformers", precision="pure"
@@ -67,6 +68,7 @@ def test_towers_stay_in_16_bits_where_unsloth_packs_by_itself(footprint_of):
     assert own["holds_for"] == "Unsloth 2026.10" and own["weights_bytes"] > plain["weights_bytes"] + 2**28
 
 
+@pytest.mark.full
 def test_attention_with_sinks_does_not_grow_with_the_square_of_the_context(footprint_of):
     """gpt-oss trains with flex attention there: 120b at 4 x 4,096 tokens took 67.8 GiB of a card, 500,000 tokens of 20b 70.5 with tiled blocks."""
     sizes = [
