@@ -17,7 +17,7 @@ UNION ALL FROM container_of('someone/gemma-3-4b-it-GGUF')
 UNION ALL FROM container_of('someone/gemma-3-4b-it-ONNX')
 UNION ALL FROM container_of('google/gemma-3-4b-it')
 UNION ALL FROM container_of('nobody/faster-whisper-large-v9-onnx')
--- copies of what is no model of its own here: nothing is known to be whole
+-- one that counts otherwise than its original, and one of which no count is known
 UNION ALL FROM container_of('unsloth/GLM-5.2-GGUF')
 UNION ALL FROM container_of('unsloth/Kimi-K3-GGUF')
 ORDER BY ALL
