@@ -260,12 +260,6 @@ def verdict_of(row: Row) -> str | None:
     return "fits" if row["verdict"] == "multi-gpu" else row["verdict"]
 
 
-def is_hanging(row: Row) -> bool:
-    """Whether a copy that is packed as most are has room for its error margin, and what some makers leave in more bits besides has none."""
-    most = row["total_bytes"] * (1 + row["error_band"]) if verdict_of(row) == "tight" else 0
-    return most > 0 and most - (row.get("more_bytes") or 0) <= row["capacity_bytes"]
-
-
 def told_of(row: Row) -> Row:
     names = (
         "dtype_id", "engine_id", "kv_dtype_id", "context_tokens", "sequences", "gpu_count", "sharding", "total_bytes", "error_band",
@@ -276,7 +270,7 @@ def told_of(row: Row) -> Row:
     parts = {name: row[name] for name in COMPONENTS if name in row}
     is_training = row.get("phase_id", INFERENCE) != INFERENCE
     choices = {name: row[name] for name in CHOICES if is_training and name in row}
-    more = {"more_bytes": row["more_bytes"]} if row.get("more_bytes") else {}
+    more = {name: row[name] for name in ("more_bytes", "hangs_on_copy")} if row.get("more_bytes") else {}
     return {"verdict": verdict_of(row), **{name: row[name] for name in names}, **choices, **parts, **waits, **more}
 
 

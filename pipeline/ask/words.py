@@ -22,7 +22,6 @@ from .naming import (
     reach_of,
 )
 from .page import Page
-from .scenarios import is_hanging
 from .setting_words import holds_for, say_unsaid, setting_of_drafted, with_flags
 
 COMMANDS = 3  # that are shown; all of them with --all
@@ -79,7 +78,7 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
                     engine_name(row),
                     gib_of(row["total_bytes"]),
                     reach_of(row),
-                    "depends" if is_hanging(row) else VERDICTS[row["verdict"]],
+                    "depends" if row.get("hangs_on_copy") else VERDICTS[row["verdict"]],
                 )
                 for row in known
             ]
@@ -131,7 +130,7 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
         page.verbatim(line["command"])
         if line["note"]:
             page.say(line["note"], "dim", "  ")
-    if best and verdict == "tight" and is_hanging(best):
+    if best and verdict == "tight" and best.get("hangs_on_copy"):
         page.gap()
         page.say("What a copy holds its files say: their sizes together are what its weights take.", "dim")
     elif best and verdict == "tight" and answer.get("kept_free_bytes"):
@@ -180,7 +179,7 @@ def _sentence(answer: dict[str, Any]) -> str:
         return (
             f"Yes: {answer['model']} can {how} on {where}, best in {name} ({engine_name(best)}): {size}{each} {at}{up}."
         )
-    if verdict == "tight" and is_hanging(best):
+    if verdict == "tight" and best.get("hangs_on_copy"):
         return (
             f"It depends on the copy: {answer['model']} can {how} on {where} in {name} ({engine_name(best)}) where it is packed as most are, {size} {at}. "
             f"Some makers leave more of it in 16 bits, up to {gib_of(best['more_bytes'])} GiB: then it may not fit."
@@ -205,7 +204,7 @@ def _sentence(answer: dict[str, Any]) -> str:
 
 def _hanging(rows: list[dict[str, Any]]) -> str:
     """What `depends` means in a table."""
-    more = [row["more_bytes"] for row in rows if is_hanging(row)]
+    more = [row["more_bytes"] for row in rows if row.get("hangs_on_copy")]
     if not more:
         return ""
     least, most = gib_of(min(more)), gib_of(max(more))

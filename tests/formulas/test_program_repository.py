@@ -41,12 +41,39 @@ def test_an_answer_names_the_repository_and_whether_it_is_a_bound(footprint_of):
         footprint_of("Qwen/Qwen3-14B", **UNSLOTH)["holds_for"]
         == "Unsloth 2026.10, loading unsloth/Qwen3-14B-unsloth-bnb-4bit"
     )
-    assert footprint_of("Qwen/Qwen3-8B", **UNSLOTH)["holds_for"].endswith(
-        "-bnb-4bit (with the most that it may keep in 16 bits)"
+    asked = footprint_of("Qwen/Qwen3-8B", **UNSLOTH)
+    assert asked["holds_for"].endswith("-bnb-4bit (how much it keeps in 16 bits is not known)")
+    assert footprint_of("microsoft/phi-4", **UNSLOTH)["holds_for"].endswith(
+        "(with the most that it may keep in 16 bits)"
     )
     assert (
         footprint_of("Qwen/Qwen3-32B", **UNSLOTH)["holds_for"] == "Unsloth 2026.10"
     )  # (its own is too large for Unsloth itself)
+
+
+def test_a_repository_that_nothing_tells_of_is_between_the_least_and_the_most_that_any_keeps(book, footprint_of):
+    """A base and the model tuned of it have the same matrices; of one repository the total is known. It was a flat No, of the most that any keeps."""
+    told, unknown = (footprint_of(f"meta-llama/Llama-3.1-8B{tuned}", **UNSLOTH) for tuned in ("-Instruct", ""))
+    assert (told["more_bytes"], unknown["more_bytes"] > GIB) == (0, True)
+    assert 0 <= told["total_bytes"] - unknown["total_bytes"] < unknown["more_bytes"] / 10
+    beyond = unknown["error_band"] * unknown["total_bytes"] - told["error_band"] * told["total_bytes"]
+    assert beyond == pytest.approx(unknown["more_bytes"], rel=0.05)
+    # the bounds are those of all that have a total
+    query = """
+        SELECT coalesce(model.tower_linear_elements, 0) > 0, min(share), max(share) FROM (
+            SELECT model_id, 1 - packed_elements / packed_by_format(weight, dtype) AS share
+            FROM (SELECT unnest(string_split(model_ids, ' ')) AS name, packed_elements FROM program_repository)
+            JOIN weight ON lower(weight.model_id) = name AND dtype_id = 'nf4-double' JOIN dtype USING (dtype_id)
+            WHERE packed_elements IS NOT NULL
+        ) JOIN shape_row USING (model_id) GROUP BY ALL ORDER BY ALL
+    """
+    constants = dict(
+        book.execute("SELECT constant_id, value FROM constant WHERE constant_id LIKE 'unsloth_kept%'").fetchall()
+    )
+    for (sees, least, most), kind in zip(book.execute(query).fetchall(), ("text", "seeing"), strict=True):
+        assert sees == (kind == "seeing")
+        assert 0 <= least - constants[f"unsloth_kept_least_share_{kind}"] < 2e-4
+        assert 0 <= constants[f"unsloth_kept_share_{kind}"] - most < 2e-4
 
 
 @pytest.mark.full

@@ -13,8 +13,8 @@
 --                                             share of its weights (of repository_of's more_bytes what is more than
 --                                             weight.packing_spread_bytes): the error band takes it in
 --
--- more_bytes is what the weights may take more in a copy that its maker packed otherwise than most: a part of the band.
---
+-- hangs_on_copy: a tight verdict that more_bytes decides, what a packed copy may hold beyond most: it fits where the
+-- copy was packed as most are.
 -- max_context_tokens lies on lines between contexts that are worked out, four an octave, the bends of the model's
 -- caches and the context asked for: never above that of limits_on, and never on the other side of the verdict.
 -- Rows are scenarios as they are answered, not as they were asked: ids in full, defaults filled in. All rows of one
@@ -73,13 +73,11 @@ fit_wish AS (SELECT model_id, any_value(context_tokens) AS tokens_asked FROM fit
 fit_footprint AS (
     SELECT footprint.* REPLACE (footprint.total_bytes + beyond_bytes::BIGINT AS total_bytes,
             footprint.weights_bytes + beyond_bytes::BIGINT AS weights_bytes,
-            footprint.error_band + footprint.weights_bytes * more_share / footprint.total_bytes AS error_band),
-        ceil(packing_spread(weight, footprint, footprint.weights_bytes) + footprint.weights_bytes * more_share)::BIGINT
-            AS more_bytes,
+            footprint.error_band + footprint.weights_bytes * more_share / footprint.total_bytes AS error_band,
+            (footprint.more_bytes + ceil(footprint.weights_bytes * more_share))::BIGINT AS more_bytes),
         footprint.context_tokens IS NOT DISTINCT FROM wish.tokens_asked AS is_asked
     FROM footprints_in('fit_step', phase_id, is_plain := is_plain, is_usual := is_usual) AS footprint
     LEFT JOIN fit_wish AS wish ON wish.model_id IS NOT DISTINCT FROM footprint.model_id
-    LEFT JOIN weight ON weight.model_id = footprint.model_id AND weight.dtype_id = footprint.dtype_id
 ),
 fit_line AS (
     SELECT footprint.* EXCLUDE (is_asked),
@@ -139,6 +137,8 @@ SELECT
     judged.capacity_bytes - judged.total_bytes AS headroom_bytes,
     iif(judged.reason IS NULL,
         card_verdict(judged.total_bytes, judged.error_band, judged.capacity_bytes, judged.gpu_count), NULL) AS verdict,
+    verdict = 'tight' AND needed(judged.total_bytes, judged.error_band) - judged.more_bytes <= judged.capacity_bytes
+        AS hangs_on_copy,
     iif(with_limits AND judged.reason IS NULL,
         largest_between(judged.points, judged.capacity_bytes, context_multiple(judged.engine_id, constants)),
         NULL)::BIGINT AS max_context_tokens,

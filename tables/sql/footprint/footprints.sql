@@ -8,6 +8,9 @@
 --
 -- Sources: the components' own files. Not covered: mixed cards; speculative decoding (ask/speculative_of.sql).
 --
+-- more_bytes is the part of error_band that is the weights': what a packed copy may hold beyond most, and what
+-- Unsloth's may keep in 16 bits.
+--
 -- footprints(relation) answers a whole relation of scenarios (columns as in `scenario_asked`, null means default);
 -- footprint_of(model_id, ...) asks for one. The published table is filled by the same macro.
 
@@ -27,7 +30,8 @@ part AS (
             + kernel_weights_bytes(model, scenario, constants)
             + (untied_head_bytes(model, scenario) - packed_head_saving(model, dtype, scenario))::BIGINT, NULL)
             AS inference_weights,
-        packing_spread(weight, scenario, inference_weights) AS packing_spread,
+        iif(scenario.phase_id = 'inference', packing_spread(weight, inference_weights),
+            kept_spread_bytes(weight, dtype, model, scenario, constants)) AS packing_spread,
         iif(scenario.phase_id = 'inference', 0, trained_weights(weight, scenario) * iif(scenario.are_masters_weights, 2,
             1) + kept_layer_bytes(weight, dtype, model, scenario, constants) + untied_head_bytes(model, scenario)
             - packed_head_saving(model, dtype, scenario)) AS whole_weights,
@@ -196,7 +200,7 @@ peak AS (
 ),
 counted AS (
     SELECT scenario.*, overhead_bytes(scenario, constants, model, scenario.gradients) AS overhead,
-        scenario.packing_spread + coalesce(kernel_spread_bytes(model, scenario, constants), 0)
+        coalesce(scenario.packing_spread, 0) + coalesce(kernel_spread_bytes(model, scenario, constants), 0)
             + lost_logits_bytes(model, scenario, constants)
             + unused_spread_bytes(model, scenario, constants) + index_spread_bytes(model, scenario, constants)
             + parallel_spread_bytes(scenario, constants) + kept_free_spread_bytes(model, scenario)
@@ -261,7 +265,7 @@ SELECT
         NULL)::BIGINT
         AS total_bytes,
     iif(is_known, host, NULL)::BIGINT AS host_bytes,
-    iif(is_known, error_band, NULL) AS error_band,
+    iif(is_known, error_band, NULL) AS error_band, iif(is_known, ceil(packing_spread), NULL)::BIGINT AS more_bytes,
     iif(is_known, peak_moment, NULL) AS peak_moment, card_share, holds_for,
     unknown_reason
 FROM known;

@@ -58,5 +58,5 @@ FROM (
 GROUP BY model_id, dtype_id;
 
 -- The part of the weights on a GPU that this is, of what a server loads.
-CREATE OR REPLACE MACRO packing_spread(weight, scenario, held_weights) AS iif(scenario.phase_id = 'inference',
-    coalesce(held_weights * (weight.packing_spread_bytes / weight.weights_bytes), 0), 0);
+CREATE OR REPLACE MACRO packing_spread(weight, held_weights) AS
+    coalesce(held_weights * (weight.packing_spread_bytes / weight.weights_bytes), 0);

@@ -4,8 +4,9 @@
 --   kept = (elements that the format packs - elements that the repository packs) x (2 - bits / 8)
 --
 -- Units: bytes of the whole model. Source: program_repository.csv, program_kept_layer.csv. What a repository packs is
---   told by its published total, which counts what is packed and its scales. Where none tells, this is an upper bound:
---   the largest share that any repository with such a total keeps, and no more than a run had reserved after loading.
+--   told by its published total, which counts what is packed and its scales, else by what a run had reserved after
+--   loading, at most. Where neither tells, counted is the smallest share that any repository with such a total keeps,
+--   and the error band takes in what the largest is more (kept_spread_bytes).
 -- Not covered: which layers these are, so that the largest matrix is counted as packed; older repositories that pack
 --   towers too (less than is counted); a base that the user's own config packs.
 
@@ -57,14 +58,19 @@ CREATE OR REPLACE MACRO kept_by_program(model, scenario) AS iif(scenario.phase_i
 
 CREATE OR REPLACE MACRO packed_by_format(weight, dtype) AS
     (weight.weights_bytes - weight.unquantised_bytes) * 8 / dtype.bits_per_weight;
+CREATE OR REPLACE MACRO kept_share_least(model, constants) AS iif(model.tower_linear_elements > 0,
+    constants.unsloth_kept_least_share_seeing, constants.unsloth_kept_least_share_text);
 CREATE OR REPLACE MACRO kept_share_most(model, constants) AS
     iif(model.tower_linear_elements > 0, constants.unsloth_kept_share_seeing, constants.unsloth_kept_share_text);
+CREATE OR REPLACE MACRO is_share_unknown(model, scenario) AS loaded_repository(model, scenario) IS NOT NULL
+    AND coalesce(repository_elements(model, scenario), repository_reserved(model, scenario)) IS NULL;
 
 CREATE OR REPLACE MACRO unpacked_elements(weight, dtype, model, scenario, constants) AS CASE
     WHEN loaded_repository(model, scenario) IS NULL THEN kept_by_program(model, scenario)
     WHEN repository_elements(model, scenario) IS NOT NULL
         THEN packed_by_format(weight, dtype) - repository_elements(model, scenario)
-    ELSE kept_share_most(model, constants) * packed_by_format(weight, dtype)
+    ELSE iif(is_share_unknown(model, scenario), kept_share_least(model, constants), kept_share_most(model, constants))
+        * packed_by_format(weight, dtype)
 END;
 CREATE OR REPLACE MACRO kept_layer_bytes(weight, dtype, model, scenario, constants) AS
     iif(dtype.bits_per_weight < 16, greatest(least(
@@ -72,7 +78,14 @@ CREATE OR REPLACE MACRO kept_layer_bytes(weight, dtype, model, scenario, constan
         iif(repository_elements(model, scenario) IS NULL, repository_reserved(model, scenario) - weight.weights_bytes,
             NULL)), 0), 0)::BIGINT;
 
+CREATE OR REPLACE MACRO kept_spread_bytes(weight, dtype, model, scenario, constants) AS
+    iif(dtype.bits_per_weight < 16 AND is_share_unknown(model, scenario), (2 - dtype.bits_per_weight / 8)
+        * (kept_share_most(model, constants) - kept_share_least(model, constants))
+        * packed_by_format(weight, dtype), 0);
+
 -- What an answer says of it.
 CREATE OR REPLACE MACRO repository_words(model, scenario) AS coalesce(
-    ', loading ' || loaded_repository(model, scenario) || iif(repository_elements(model, scenario) IS NULL,
-        ' (with the most that it may keep in 16 bits)', ''), '');
+    ', loading ' || loaded_repository(model, scenario) || CASE
+        WHEN is_share_unknown(model, scenario) THEN ' (how much it keeps in 16 bits is not known)'
+        WHEN repository_elements(model, scenario) IS NULL THEN ' (with the most that it may keep in 16 bits)'
+        ELSE '' END, '');
