@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from urllib.parse import urlencode
 
+from pipeline.render import words
 from pipeline.render.data.book import Book
 from pipeline.render.pages.models import ModelPages
 
@@ -27,7 +29,7 @@ class Plans:
                 "users": users,
                 "gpus": self._gpus(rows),
                 "rows": [
-                    self._named(model) | {"dtype": self._format(dtype), "cells": [self._held(cells.get(g["gpu_id"])) for g in self._gpus(rows)]}
+                    self._named(model) | {"format": words.format_name(dtype, self._stored.get(model)), "cells": [self._held(cells.get(g["gpu_id"])) for g in self._gpus(rows)]}
                     for (model, dtype), cells in _grid(
                         (r for r in rows if r["users"] == users), ("model_id", "dtype_id"), "gpu_id"
                     )
@@ -65,8 +67,9 @@ class Plans:
     def _named(self, model_id: str) -> dict:
         return {"name": model_id.rpartition("/")[2], "path": self.pages.paths[model_id]}
 
-    def _format(self, dtype_id: str) -> str:
-        return next((d["name"] for d in self.book["dtype"] if d["dtype_id"] == dtype_id), dtype_id)
+    @cached_property
+    def _stored(self) -> dict[str, str | None]:
+        return {m["model_id"]: m["stored_format"] for m in self.book.models}
 
     def _held(self, row: dict | None) -> dict:
         if row is None or row["verdict"] not in HOLDS:
