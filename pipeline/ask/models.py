@@ -133,7 +133,7 @@ def _unread(almanac: Almanac, base: Row, named: Row) -> dict[str, Any]:
     reason = (named["more_reason"] or "").rpartition("makers also have ")[2]
     note += (
         f", and what it packs is not known. As most pack this model in {named['dtype_id']} its weights are {weights / 2**30:.1f} GiB; makers also "
-        f"have {visible(reason)}, up to {more / 2**30:.1f} GiB more: what fits here has room for that too."
+        f"have {visible(reason)}, up to {more / 2**30:.1f} GiB more, for which “fits” leaves room."
     )
     if predicting := base.get("predicting_parameter_count"):
         note += f" Not in them are layers that only predict (up to {2 * predicting / 2**30:.1f} GiB), which a server may hold with no draft asked."

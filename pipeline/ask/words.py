@@ -102,7 +102,7 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
                 "tensor, which bitsandbytes does not pack.",
                 "dim",
             )
-        if said := _hanging(known):
+        if said := _hanging(known, is_training=use["phase_id"] != "inference"):
             page.say(said, "dim")
         reached = [row for row in known if row["max_context_tokens"] and not row["model_context_tokens"]]
         if reached and use["phase_id"] == "inference":
@@ -180,9 +180,12 @@ def _sentence(answer: dict[str, Any]) -> str:
             f"Yes: {answer['model']} can {how} on {where}, best in {name} ({engine_name(best)}): {size}{each} {at}{up}."
         )
     if verdict == "tight" and best.get("hangs_on_copy"):
+        is_training = use["phase_id"] != "inference"
+        least = "keeping as little in 16 bits as any" if is_training else "packed as most are"
+        who = "It may keep more of it" if is_training else "Some makers leave more of it in 16 bits"
         return (
-            f"It depends on the copy: {answer['model']} can {how} on {where} in {name} ({engine_name(best)}) where it is packed as most are, {size} {at}. "
-            f"Some makers leave more of it in 16 bits, up to {gib_of(best['more_bytes'])} GiB: then it may not fit."
+            f"It depends on the copy: {answer['model']} can {how} on {where} in {name} ({engine_name(best)}) from one {least}: {size} {at}. "
+            f"{who}, up to {gib_of(best['more_bytes'])} GiB: then it may not fit."
         )
     if verdict == "tight":
         return (
@@ -202,16 +205,16 @@ def _sentence(answer: dict[str, Any]) -> str:
     )
 
 
-def _hanging(rows: list[dict[str, Any]]) -> str:
+def _hanging(rows: list[dict[str, Any]], *, is_training: bool) -> str:
     """What `depends` means in a table."""
     more = [row["more_bytes"] for row in rows if row.get("hangs_on_copy")]
     if not more:
         return ""
     least, most = gib_of(min(more)), gib_of(max(more))
-    return (
-        f"“Depends”: packed as most copies are it fits; some makers leave more of such a model in 16 bits, here up to "
-        f"{most if least == most else f'{least} to {most}'} GiB more, and then it may not."
-    )
+    size = f"{most if least == most else f'{least} to {most}'} GiB more, and then it may not."
+    if is_training:
+        return f"“Depends”: how much the copy that is loaded keeps in 16 bits is not known. From one that keeps little it fits; it may be up to {size}"
+    return f"“Depends”: packed as most copies are it fits; some makers leave more of such a model in 16 bits, here up to {size}"
 
 
 def _waiting(answer: dict[str, Any]) -> str:
