@@ -21,6 +21,7 @@ _SAME_BITS = {
     "gguf-q6_k": ("mlx-6bit",),
     "gguf-q8_0": ("fp8", "mlx-8bit", "int8"),
 }
+MIX = re.compile(r"(?i)(?:UD-)?I?Q[1-8]_\w+")  # of llama.cpp, by its name
 OF_ENGINE = "^(gguf|mlx|exl3)-"  # what formats are called by for their engine, which people leave out
 
 
@@ -60,6 +61,12 @@ def mix_above(almanac: Almanac, named: str) -> str | None:
         "WHERE try_cast(regexp_extract(dtype_id, '^gguf-q([0-9])', 1) AS BIGINT) > $bits",
         {"bits": int(found[1])},
     )
+
+
+def is_told_in_others(almanac: Almanac, named: str) -> bool:
+    """Whether a format by that name is told in others of its kind: a mix in the next one above it, ExLlama's by how many bits there are."""
+    query = "SELECT count(*) > 0 FROM dtype WHERE starts_with(dtype_id, lower($named) || '-')"
+    return bool(MIX.fullmatch(named) or almanac.value(query, {"named": named}))
 
 
 def kv_dtype_of(almanac: Almanac, asked: str) -> str:
@@ -125,7 +132,7 @@ def _check_base(almanac: Almanac, model: Model, use: Use) -> None:
 def _in_mix_above(almanac: Almanac, model: Model, use: Use) -> tuple[Model, Use]:
     """A mix of GGUF that nobody described, in the next one above it. Raises Unknown where none is."""
     named = visible(model.dtype_named or "").removeprefix("gguf-").upper()
-    if use.engine_id not in (None, "llama.cpp") or not re.fullmatch(r"(UD-)?I?Q[1-8]_\w+", named):
+    if use.engine_id not in (None, "llama.cpp") or not MIX.fullmatch(named):
         return model, use
     above = mix_above(almanac, named)
     if above is None:

@@ -13,6 +13,7 @@ from pipeline.base.bounds import in_words, visible
 
 from . import card_names
 from .almanac import Almanac
+from .formats import is_told_in_others
 from .near import meant_by
 from .near import unknown as unknown_name
 from .problems import Wrong
@@ -81,6 +82,9 @@ def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespa
     found, unheard = _with_image(found, unheard)
     if all(map(_EITHER.fullmatch, unheard)):  # (between two cards, of which it is said that they are two)
         unheard = []
+    head, _, last = name.rpartition(" ")
+    if head and not is_told_in_others(almanac, last):
+        check_format(almanac, head, [last])
     if unheard:
         check_format(almanac, name, unheard)
         _check_card(almanac, words, unheard)

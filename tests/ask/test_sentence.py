@@ -234,6 +234,7 @@ def test_a_question_may_be_of_other_languages_and_of_a_lender_s_card(ask_json, a
         ("qwen3 8b on colab", "colab has several cards"),
         ("qwen3 8b rtx 6070", "rtx 6070 is no card of this almanac"),
         ("qwen3 8b 3090 exl2", "exl2 is no format of this almanac"),
+        ("qwen3 8b exl2 5.0bpw 3090", "exl2 is no format of this almanac"),
         ("Qwen3-8B-Nonesuch 3090", "Of its family and size is"),
     ],
 )
