@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from .almanac import Almanac
 from .problems import Wrong
 from .question import Card
 
+_SIZE_ALONE = re.compile(r"(?i)\s*(\d+)\s*gi?b?(?:\s*v?ram)?\s*")
 _SHOWN = 6  # names that may be meant, in a sentence
 
 
@@ -31,7 +33,10 @@ def card_of(almanac: Almanac, asked: str) -> Card:
     sizes = {
         each["capacity_bytes"]: each["gpu_id"] for each in called if each["capacity_bytes"] > least["capacity_bytes"]
     }
-    return replace(_card(row, count), notes=(note,), larger=tuple(sizes[size] for size in sorted(sizes)))
+    # (who says how large a card is means none by its name)
+    sized = _SIZE_ALONE.fullmatch(name)
+    shown = f"{sized[1]} GB card{'s' if (count or 1) > 1 else ''}" if sized else visible(row["name"])
+    return replace(_card(row, count), name=shown, notes=(note,), larger=tuple(sizes[size] for size in sorted(sizes)))
 
 
 def of_larger(almanac: Almanac, card: Card) -> list[Card]:

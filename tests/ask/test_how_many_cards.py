@@ -117,3 +117,11 @@ def test_cards_of_one_name_say_which_of_them_holds_it(ask_json, ask, macro):
     out = " ".join(ask(*asked)[1].split())
     assert "If yours is Apple M4 Max 128GB" in out
     assert out.startswith(f"{told['card']['name']}: no; Apple M4 Max 128GB: yes, in bf16 ")
+
+
+def test_who_says_how_large_a_card_is_is_told_of_a_card_of_that_size(ask_json, ask):
+    """The least of them is one that hardly anybody has: it stands in the note, and not in the answer."""
+    told = ask_json("fits", TEXT, "--gpu", "12gb", "--format", "Q4_K_M")
+    assert told["card"]["name"] == "12 GB card" and told["card"]["gpu_id"] in told["card"]["notes"][0]
+    out = ask("fits", TEXT, "--gpu", "2x12gb", "--format", "bf16")[1]
+    assert " on 2 × 12 GB cards, best in bf16 " in " ".join(out.split())
