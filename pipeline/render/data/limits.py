@@ -27,15 +27,18 @@ def points(
     more: tuple[str, ...] = (),
     models: Sequence[str] | None = None,
     only: pl.Expr | None = None,
+    footprints: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Every known total of a phase on one GPU, of all models or of some: `context_tokens`, `sequences`, the total, and what it needs with
-    its band; and `more` columns of the footprints. `only` is what is asked of what tells two rows apart."""
+    its band; and `more` columns of the footprints. `only` is what is asked of what tells two rows apart. Who asks of several phases reads the
+    `footprints` before, once."""
     columns = [*WHO, "phase_id", *ALIKE, "context_tokens", "sequences", "total_bytes", "error_band", *more]
     known = (pl.col("gpu_count") == 1) & (pl.col("phase_id") == phase) & pl.col("total_bytes").is_not_null()
     if models is not None:
         known &= pl.col("model_id").is_in(list(models))
     only = pl.lit(True) if only is None else only
-    frames = [pl.scan_parquet(folder / "footprint.parquet").filter(known & only).select(columns).collect()]
+    rows = pl.scan_parquet(folder / "footprint.parquet") if footprints is None else footprints.lazy()
+    frames = [rows.filter(known & only).select(columns).collect()]
     frames += [frame.filter(only) for frame in _ladder(folder / "almanac.duckdb", columns, phase, models)]
     return (
         pl.concat(frames)

@@ -155,12 +155,15 @@ class GpuPages:
     def _ranked(self, scenario: Scenario) -> list[Ranked]:
         """For each GPU count the models by what they need: how many fit and which is the largest are then one bisection."""
         book, place = self.book, self.book.index[scenario]
-        rows = [(i, book.totals(i, place)) for i in range(len(book.models))]
-        known = [(i, row) for i, row in rows if min(row[: len(book.counts)]) != UNKNOWN_KIB]
-        return [
-            Ranked([(_least(row, n, book.counts), i) for i, row in known], self._size)
-            for n in range(1, len(self.counts) + 1)
-        ]
+        needed: dict[int, list[float]] = {}  # by row of the array, which models share
+        for i in range(len(book.models)):
+            if (row := book.row(i)) not in needed:
+                totals = book.totals(i, place)
+                is_known = min(totals[: len(book.counts)]) != UNKNOWN_KIB
+                numbers = range(1, len(self.counts) + 1) if is_known else ()
+                needed[row] = [_least(totals, n, book.counts) for n in numbers]
+        rows = [(needed[book.row(i)], i) for i in range(len(book.models))]
+        return [Ranked([(need[n], i) for need, i in rows if need], self._size) for n in range(len(self.counts))]
 
     def _size(self, model: int) -> int:
         return self.book.models[model]["parameter_count"] or 0
