@@ -12,7 +12,7 @@ import hashlib
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import duckdb
@@ -28,6 +28,7 @@ from pipeline.press.flat import flatten
 
 KEPT = "blank.duckdb"  # among packs
 REMADE = "blank_statement"  # the statements that are run again once there is a model, in their order
+ENTERED = "blank_entered"  # the names of tables, views and macros that are not the same whatever models there are
 # the tables that a statement reads, and the macros that it calls
 _READ = re.compile(r"(?:\b(?:FROM|JOIN)\s+|,\s*)(\w+)|(\w+\()")
 _TEMPORARY = re.compile(r"\s*CREATE OR REPLACE TEMP ")
@@ -42,13 +43,18 @@ def make(connection: duckdb.DuckDBPyConnection) -> None:
     statements = formulas.run_sql(connection)
     derived = flatten(connection)
     connection.execute("COMMIT")
-    remade = [*_of_models(statements, frames), ("", derived)]
+    entered = _entered(statements, {*frames, *formulas.FILLED})
+    remade = [*_remade(statements, entered), ("", derived)]
+    connection.execute(
+        f"CREATE TABLE {ENTERED} AS SELECT unnest($names::VARCHAR[]) AS name", {"names": sorted(entered)}
+    )
     connection.execute(f"CREATE TABLE {REMADE} (place INTEGER, file VARCHAR, statement VARCHAR)")
     connection.executemany(f"INSERT INTO {REMADE} VALUES (?, ?, ?)", [(i, *one) for i, one in enumerate(remade)])
 
 
-def fill(connection: duckdb.DuckDBPyConnection, frames: Mapping[str, pl.DataFrame]) -> None:
-    """Puts models into a copy: the rows of their anatomy, and what is made of them. Raises FormulaError."""
+def fill(connection: duckdb.DuckDBPyConnection, frames: Mapping[str, pl.DataFrame]) -> set[str]:
+    """Puts models into a copy: the rows of their anatomy, and what is made of them. Returns the names of what models enter: all other tables and
+    views say the same whatever models there are. Raises FormulaError."""
     for name, frame in frames.items():
         connection.register("incoming", frame.to_arrow())
         connection.execute(f"INSERT INTO {name} BY NAME FROM incoming")
@@ -56,7 +62,9 @@ def fill(connection: duckdb.DuckDBPyConnection, frames: Mapping[str, pl.DataFram
     remade = connection.execute(f"SELECT file, statement FROM {REMADE} ORDER BY place").fetchall()
     for file, statement in remade:
         formulas.run_of(formulas.SQL / file, connection.execute, statement)
-    connection.execute(f"DROP TABLE {REMADE}")
+    entered = {name for (name,) in connection.execute(f"FROM {ENTERED}").fetchall()}
+    connection.execute(f"DROP TABLE {REMADE}; DROP TABLE {ENTERED}")
+    return entered
 
 
 def begin(database: Path, packs: Packs | None) -> None:
@@ -141,12 +149,19 @@ def kept(folder: Path) -> Path | None:
     return path
 
 
-def _of_models(statements: Mapping[str, formulas.Statement], frames: Iterable[str]) -> list[tuple[str, str]]:
-    """What makes the tables that are not the same whatever models there are, and those that no file keeps, in their order: file and text."""
-    changing, made = set(frames), []
+def _entered(statements: Mapping[str, formulas.Statement], filled: set[str]) -> set[str]:
+    """These tables, and all that is made of them (macros end in a bracket)."""
+    entered = set(filled)
     for name, one in statements.items():  # each after those that it needs
-        if not changing.isdisjoint(found for pair in _READ.findall(one.code) for found in pair):
-            changing.add(name)
-        if one.kind == "TABLE" and (name in changing or _TEMPORARY.match(one.code)):
-            made.append((one.path.relative_to(formulas.SQL).as_posix(), one.text))
-    return made
+        if not entered.isdisjoint(found for pair in _READ.findall(one.code) for found in pair):
+            entered.add(name)
+    return entered
+
+
+def _remade(statements: Mapping[str, formulas.Statement], entered: set[str]) -> list[tuple[str, str]]:
+    """What makes the tables that models enter, and those that no file keeps, in their order: file and text."""
+    return [
+        (one.path.relative_to(formulas.SQL).as_posix(), one.text)
+        for name, one in statements.items()
+        if one.kind == "TABLE" and (name in entered or _TEMPORARY.match(one.code))
+    ]
