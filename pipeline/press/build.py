@@ -66,7 +66,7 @@ def build_tables(
             connection.execute("USE workshop")
             # what is put there is written once, when it is left; each checkpoint on the way writes it again
             connection.execute("SET checkpoint_threshold = '1TB'")
-            entered = blank.fill(connection, frames)
+            entered = blank.fill(connection, frames, packs)
         with step(progress, "accuracy"):
             fill_accuracy(connection, packs)
             fill_outcomes(connection, packs)
