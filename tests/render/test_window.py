@@ -31,7 +31,7 @@ def model(model_id, downloads=0, size=8_000, base=None, task="text-generation", 
 
 
 def folded(models, unknown=()):
-    leaders = works.leaders(models, lambda i: models[i]["model_id"] not in unknown)
+    leaders = works.Works(models).leaders(lambda i: models[i]["model_id"] not in unknown)
     return {m["model_id"]: models[i]["model_id"] for m, i in zip(models, leaders, strict=True)}
 
 
@@ -209,7 +209,7 @@ def test_a_training_over_awq_or_gptq_is_no_row():
 
     asked = object.__new__(window.Window)
     asked.book = Book(dtype=rows)
-    asked.book.models = models
+    asked.book.models, asked.book.works = models, works.Works(models)
     assert [models[i]["model_id"] for i in asked._packed_copies] == ["A/Base-3B-AWQ"]
 
 

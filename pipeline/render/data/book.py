@@ -18,6 +18,7 @@ from pathlib import Path
 
 from pipeline.book.components import COMPONENTS
 from pipeline.render.data import openings
+from pipeline.render.data.works import Works
 from pipeline.render.pages import plain
 
 UNKNOWN_KIB = float("inf")
@@ -151,6 +152,11 @@ class Book:
     def scenario_array(self, scenario: int) -> array:
         """One scenario by its place, for every model."""
         return array("f", b"".join([self.scenario_bytes(model, [scenario]) for model in range(len(self.models))]))
+
+    @cached_property
+    def works(self) -> Works:
+        """Which models are one work."""
+        return Works(self.models)
 
     @cached_property
     def word_rules(self) -> plain.Rules:

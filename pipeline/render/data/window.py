@@ -26,7 +26,7 @@ import polars as pl
 from pipeline.book.commands import GGUF_OF, UNPACKED
 from pipeline.book.wishes import Wish, wishes
 from pipeline.render import words
-from pipeline.render.data import limits, lineage, speeds, works
+from pipeline.render.data import limits, lineage, speeds
 from pipeline.render.data.book import Book
 
 PADDING = "kv_padding_bytes"
@@ -54,7 +54,7 @@ class Window:
         self.frames = {name: self._frame(points, of) for name, of in columns.items()}
         self.reading = _reading(book)
         known = {model for frame in self.frames.values() for model in frame["model_id"].unique()}
-        self.leaders = works.leaders(book.models, lambda i: self.alike[names[i]] in known)
+        self.leaders = book.works.leaders(lambda i: self.alike[names[i]] in known)
         self.members: dict[int, list[int]] = {}
         for i, leader in enumerate(self.leaders):
             self.members.setdefault(leader, []).append(i)
@@ -150,11 +150,10 @@ class Window:
             for d in self.book["dtype"]
             if d["engine_id"] == "vllm" and (d["bits_per_weight"] or 16) < 16 and d["dtype_id"] not in UNPACKED
         }
-        levels = lineage.levels(self.book.models)
         return {
             i
             for i, model in enumerate(self.book.models)
-            if model["stored_format"] in served and levels[i] >= lineage.PACKED
+            if model["stored_format"] in served and self.book.works.levels[i] >= lineage.PACKED
         }
 
     def _read(self, model: str, columns: list[tuple[str, str, str]], shape: list) -> list[int | None] | str:

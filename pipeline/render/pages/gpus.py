@@ -10,7 +10,7 @@ from markupsafe import Markup
 from pipeline.book.commands import GGUF_OF
 from pipeline.book.wishes import wishes
 from pipeline.render import words
-from pipeline.render.data import cards, works
+from pipeline.render.data import cards
 from pipeline.render.data.book import BAND_UNIT, UNKNOWN_KIB, Book, Scenario
 from pipeline.render.data.cpu_split import Split, Splits
 from pipeline.render.data.rules import in_python
@@ -71,7 +71,7 @@ class GpuPages:
     def _listed(self) -> list[int]:
         """The works that people chat with, the most downloaded first; what else is known comes after them, where there is room."""
         models, wish = self.book.models, wishes()[0]
-        stands = works.leaders(models, self._known)
+        stands = self.book.works.leaders(self._known)
         known = [i for i in range(len(models)) if stands[i] == i and self._known(i)]
         return sorted(known, key=lambda i: not wish.means(models[i]))[:LISTED]
 
