@@ -149,9 +149,9 @@ class Book:
         kept = (self.scenarios, self.counts, self.counts_of, array("f"), self.reasons)
         return Book(self.folder, small, *kept)
 
-    def scenario_array(self, scenario: int) -> array:
-        """One scenario by its place, for every model."""
-        return array("f", b"".join([self.scenario_bytes(model, [scenario]) for model in range(len(self.models))]))
+    def column(self, scenario: int, place: int = 0) -> array:
+        """One number of a scenario by its place (0: the total on one GPU), of every row of the array."""
+        return self.array[scenario * self.width + place :: self._step]
 
     @cached_property
     def works(self) -> Works:
@@ -241,8 +241,8 @@ class Book:
         sharing = Counter(map(self.row, range(len(self.models))))
         models = [sharing[row] for row in range(len(sharing))]
         for s in self.rows(sorted(phases)):
-            column = self.array[self.index[s] * self.width :: self._step]
-            number = sum(n for n, total in zip(models, column, strict=True) if total != UNKNOWN_KIB)
+            totals = self.column(self.index[s])
+            number = sum(n for n, total in zip(models, totals, strict=True) if total != UNKNOWN_KIB)
             known[s.context_tokens] = max(known.get(s.context_tokens, 0), number)
         most = max(known.values(), default=0)
         return sorted(c for c, n in known.items() if n >= COMMON * most)

@@ -193,12 +193,6 @@ def file_of(scenario: Scenario) -> str:
     return f"{scenario.phase_id}_{scenario.dtype_id}_{scenario.engine_id}"
 
 
-def slice_of(book: Book, scenario: Scenario) -> array:
-    """The scenario for every model, of models that read less at the longest context that is published of them."""
-    places = [place_of(book, scenario, model["max_context_tokens"]) for model in book.models]
-    return array("f", b"".join([book.scenario_bytes(model, [place]) for model, place in enumerate(places)]))
-
-
 def place_of(book: Book, scenario: Scenario, own: int | None) -> int:
     """Where the totals of a scenario stand for models that read `own` tokens."""
     if own and own < scenario.context_tokens:

@@ -193,8 +193,7 @@ class GpuPages:
     def _is_told(self, scenario: Scenario, place: int) -> bool:
         """Whether the scenario is published on so many cards."""
         if (scenario, place) not in self._told:
-            column = self.book.scenario_array(self.book.index[scenario])[place :: self.book.width]
-            self._told[scenario, place] = min(column) != UNKNOWN_KIB
+            self._told[scenario, place] = min(self.book.column(self.book.index[scenario], place)) != UNKNOWN_KIB
         return self._told[scenario, place]
 
     def _that_run(self, gpu: dict, scenario: Scenario, place: int) -> Ranked:
