@@ -68,7 +68,9 @@ class Window:
             asked & pl.col("total_bytes").is_not_null() & pl.col("model_id").is_in(read)
         )
         wanted = _wanted(columns)
-        known = footprints.join(wanted.lazy(), on=wanted.columns, how="semi").collect()
+        known = (
+            footprints.join(wanted.lazy(), on=wanted.columns, how="semi").select(limits.columns_with(NEEDED)).collect()
+        )
         phases = list(dict.fromkeys(phase for phase, _d, _e in columns))
         one = [limits.points(self.book.folder, phase, NEEDED, read, asked, known).drop("need") for phase in phases]
         several = known.filter(pl.col("gpu_count") > 1).select(one[0].columns)
