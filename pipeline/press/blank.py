@@ -12,7 +12,8 @@ import hashlib
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
@@ -22,12 +23,13 @@ from pipeline import ROOT
 from pipeline.book.facts import read_facts, read_measured
 from pipeline.book.packs import Packs, fingerprint
 from pipeline.hub.snapshot import Snapshot
-from pipeline.press import formulas
+from pipeline.press import formulas, kept_shapes
 from pipeline.press.anatomise import anatomise
-from pipeline.press.flat import flatten
+from pipeline.press.flat import DERIVED, flatten
 
 KEPT = "blank.duckdb"  # among packs
 REMADE = "blank_statement"  # the statements that are run again once there is a model, in their order
+ENTERED = "blank_entered"  # the names of tables, views and macros that are not the same whatever models there are
 # the tables that a statement reads, and the macros that it calls
 _READ = re.compile(r"(?:\b(?:FROM|JOIN)\s+|,\s*)(\w+)|(\w+\()")
 _TEMPORARY = re.compile(r"\s*CREATE OR REPLACE TEMP ")
@@ -42,21 +44,69 @@ def make(connection: duckdb.DuckDBPyConnection) -> None:
     statements = formulas.run_sql(connection)
     derived = flatten(connection)
     connection.execute("COMMIT")
-    remade = [*_of_models(statements, frames), ("", derived)]
-    connection.execute(f"CREATE TABLE {REMADE} (place INTEGER, file VARCHAR, statement VARCHAR)")
-    connection.executemany(f"INSERT INTO {REMADE} VALUES (?, ?, ?)", [(i, *one) for i, one in enumerate(remade)])
+    statements[DERIVED] = formulas.Statement(formulas.SQL, derived, derived, "TABLE")
+    entered = _entered(statements, {*frames, *formulas.FILLED})
+    remade = _remade(statements, entered)
+    connection.execute(
+        f"CREATE TABLE {ENTERED} AS SELECT unnest($names::VARCHAR[]) AS name", {"names": sorted(entered)}
+    )
+    connection.execute(f"CREATE TABLE {REMADE} (place INTEGER, {', '.join(_COLUMNS)})")
+    connection.executemany(
+        f"INSERT INTO {REMADE} VALUES (?, ?, ?, ?, ?, ?)", [(i, *one.__dict__.values()) for i, one in enumerate(remade)]
+    )
 
 
-def fill(connection: duckdb.DuckDBPyConnection, frames: Mapping[str, pl.DataFrame]) -> None:
-    """Puts models into a copy: the rows of their anatomy, and what is made of them. Raises FormulaError."""
+@dataclass(frozen=True)
+class Remade:
+    """A statement of tables/sql that is run again once there is a model: its file, its text, the table that it makes, whether that is gone with the
+    connection, and the others of these that it needs."""
+
+    file: str
+    statement: str
+    makes: str
+    is_temporary: bool
+    needs: list[str]
+
+
+_COLUMNS = ("file VARCHAR", "statement VARCHAR", "makes VARCHAR", "is_temporary BOOLEAN", "needs VARCHAR[]")
+
+
+def fill(
+    connection: duckdb.DuckDBPyConnection, frames: Mapping[str, pl.DataFrame], packs: Packs | None = None
+) -> set[str]:
+    """Puts models into a copy: the rows of their anatomy, and what is made of them. Returns the names of what models enter: all other tables and
+    views say the same whatever models there are. Shapes and weights that `packs` have are not made again. Raises FormulaError."""
     for name, frame in frames.items():
         connection.register("incoming", frame.to_arrow())
         connection.execute(f"INSERT INTO {name} BY NAME FROM incoming")
         connection.unregister("incoming")
-    remade = connection.execute(f"SELECT file, statement FROM {REMADE} ORDER BY place").fetchall()
-    for file, statement in remade:
-        formulas.run_of(formulas.SQL / file, connection.execute, statement)
-    connection.execute(f"DROP TABLE {REMADE}")
+    columns = ", ".join(column.partition(" ")[0] for column in _COLUMNS)
+    remade = [Remade(*row) for row in connection.execute(f"SELECT {columns} FROM {REMADE} ORDER BY place").fetchall()]
+
+    def make(names: Sequence[str], there: Sequence[str] = ()) -> None:
+        """Makes these, and what they need that is not there."""
+        for one in _needed(remade, names, there):
+            formulas.run_of(formulas.SQL / one.file, connection.execute, one.statement)
+
+    there = kept_shapes.KEPT if packs else ()
+    if packs:
+        kept_shapes.fill(connection, frames, make, packs)
+    make([one.makes for one in remade if not one.is_temporary], there)
+    entered = {name for (name,) in connection.execute(f"FROM {ENTERED}").fetchall()}
+    connection.execute(f"DROP TABLE {REMADE}; DROP TABLE {ENTERED}")
+    return entered
+
+
+def _needed(remade: Sequence[Remade], names: Iterable[str], there: Collection[str]) -> list[Remade]:
+    """Those that make some tables, and what these are made of but for what is there, in their order."""
+    by_name = {one.makes: one for one in remade}
+    wanted, waiting = set(), list(names)
+    while waiting:
+        name = waiting.pop()
+        if name not in wanted and name not in there:
+            wanted.add(name)
+            waiting += by_name[name].needs
+    return [one for one in remade if one.makes in wanted]
 
 
 def begin(database: Path, packs: Packs | None) -> None:
@@ -141,12 +191,36 @@ def kept(folder: Path) -> Path | None:
     return path
 
 
-def _of_models(statements: Mapping[str, formulas.Statement], frames: Iterable[str]) -> list[tuple[str, str]]:
-    """What makes the tables that are not the same whatever models there are, and those that no file keeps, in their order: file and text."""
-    changing, made = set(frames), []
+def _entered(statements: Mapping[str, formulas.Statement], filled: set[str]) -> set[str]:
+    """These tables, and all that is made of them (macros end in a bracket)."""
+    entered = set(filled)
     for name, one in statements.items():  # each after those that it needs
-        if not changing.isdisjoint(found for pair in _READ.findall(one.code) for found in pair):
-            changing.add(name)
-        if one.kind == "TABLE" and (name in changing or _TEMPORARY.match(one.code)):
-            made.append((one.path.relative_to(formulas.SQL).as_posix(), one.text))
-    return made
+        if not entered.isdisjoint(found for pair in _READ.findall(one.code) for found in pair):
+            entered.add(name)
+    return entered
+
+
+def _remade(statements: Mapping[str, formulas.Statement], entered: set[str]) -> list[Remade]:
+    """What makes the tables that models enter, and those that no file keeps, in their order."""
+    made = {
+        name: bool(_TEMPORARY.match(one.code))
+        for name, one in statements.items()
+        if one.kind == "TABLE" and (name in entered or _TEMPORARY.match(one.code))
+    }
+    named = formulas.needs_of(statements)
+
+    def needs(name: str) -> list[str]:
+        found, waiting = set(), list(named[name])
+        while waiting:
+            other = waiting.pop()
+            if other not in found:
+                found.add(other)
+                # by a macro or a view, too
+                waiting += () if other in made else named[other]
+        return sorted(found & made.keys())
+
+    return [
+        Remade(one.path.relative_to(formulas.SQL).as_posix(), one.text, name, made[name], needs(name))
+        for name, one in statements.items()
+        if name in made
+    ]

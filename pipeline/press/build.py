@@ -10,7 +10,7 @@ import hashlib
 import io
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import duckdb
@@ -66,7 +66,7 @@ def build_tables(
             connection.execute("USE workshop")
             # what is put there is written once, when it is left; each checkpoint on the way writes it again
             connection.execute("SET checkpoint_threshold = '1TB'")
-            blank.fill(connection, frames)
+            entered = blank.fill(connection, frames, packs)
         with step(progress, "accuracy"):
             fill_accuracy(connection, packs)
             fill_outcomes(connection, packs)
@@ -79,7 +79,7 @@ def build_tables(
         connection.execute("USE memory; DETACH workshop")
         with same_bytes.writing(workshop, folder / DATABASE, arguments, packs) as wait:
             connection.execute(f"ATTACH '{_quoted(workshop)}' AS workshop (READ_ONLY); USE workshop")
-            counts = _export(connection, folder, progress, packs)
+            counts = _export(connection, folder, progress, packs, entered)
             with step(progress, DATABASE):
                 wait()
     workshop.unlink()
@@ -114,14 +114,20 @@ def write_file(connection: duckdb.DuckDBPyConnection, path: Path, packs: Packs |
 
 
 def _export(
-    connection: duckdb.DuckDBPyConnection, folder: Path, progress: Progress, packs: Packs | None
+    connection: duckdb.DuckDBPyConnection,
+    folder: Path,
+    progress: Progress,
+    packs: Packs | None,
+    entered: Collection[str],
 ) -> dict[str, int]:
-    """One Parquet file per table, sorted so that a remote reader fetches little; and a CSV of what a person opens."""
+    """One Parquet file per table, sorted so that a remote reader fetches little; and a CSV of what a person opens. The files of what is not
+    `entered` by models are copied from `packs`."""
     # (it knows the rules of verdicts as pages do; who reads one config needs neither)
     from pipeline.press.compatibility import write_compatibility
 
     counts = {}
     contents = blocks.contents_of(connection, packs)
+    same = _SameFiles(packs)
     for name, table in progress(list(PUBLISHED.items()), desc="tables"):
         path = folder / f"{name}.parquet"
         if name == "compatibility":
@@ -131,6 +137,9 @@ def _export(
         if name == "footprint":
             write_footprints(connection, path, packs, contents)
             continue
+        files = [path, path.with_suffix(".csv")] if counts[name] <= CSV_ROWS else [path]
+        if name not in entered and same.bring(files):
+            continue
         columns = ", ".join(f'"{column.name}"' for column in table.columns)
         query = f"SELECT {columns} FROM {name} ORDER BY {', '.join(table.key)}"
         connection.execute(
@@ -139,7 +148,37 @@ def _export(
         )
         if counts[name] <= CSV_ROWS:
             connection.execute(f"COPY ({query}) TO '{_quoted(folder / name)}.csv' (FORMAT csv, HEADER)")
+        if name not in entered:
+            same.keep(files)
+    same.end()
     return counts
+
+
+class _SameFiles:
+    """The files of tables that say the same whatever models there are, in one pack."""
+
+    def __init__(self, packs: Packs | None) -> None:
+        self.packs = packs
+        self.key = hashlib.sha256(f"same files {fingerprint()}".encode()).hexdigest()
+        self.pack = packs.places([self.key]).get(self.key) if packs else None
+        self.new: list[Path] = []
+
+    def bring(self, files: Sequence[Path]) -> bool:
+        """Writes some as they were; False where they are not known."""
+        for path in files:
+            content = self.packs.content(self.pack, path.name) if self.packs and self.pack else None
+            if content is None:
+                self.pack = None  # damaged, and removed
+                return False
+            path.write_bytes(content)
+        return True
+
+    def keep(self, files: Sequence[Path]) -> None:
+        self.new += files
+
+    def end(self) -> None:
+        if self.packs and self.new:
+            self.packs.put_files([self.key], {path.name: path.read_bytes() for path in self.new})
 
 
 def write_footprints(

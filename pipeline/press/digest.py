@@ -22,7 +22,7 @@ import re
 import shutil
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -208,7 +208,7 @@ def _anatomies(tables: Path) -> dict[str, str]:
 
 def _record(record: Record) -> str:
     """What of a record can decide its model's anatomy."""
-    said = {name: value for name, value in asdict(record).items() if name not in _RECORDED and value not in (None, ())}
+    said = {name: value for name, value in vars(record).items() if name not in _RECORDED and value not in (None, ())}
     return _hash(json.dumps(said, sort_keys=True, default=list))
 
 

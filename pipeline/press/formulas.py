@@ -30,6 +30,8 @@ AS_READ = {
     "serving_run": "serving_run_fact",
     "outcome": "outcome_fact",
 }
+# what is worked out of models, outside tables/sql
+FILLED = ("work", "footprint", "ladder", LAYERS, "prediction", "accuracy", "outcome", *PLANS)
 # comments and strings; what a statement makes
 _NO_CODE = re.compile(r"--[^\n]*|'(?:[^']|'')*'")
 _MADE = re.compile(r"\s*CREATE OR REPLACE (?:TEMP )?(?P<kind>MACRO|TABLE|VIEW) (?P<name>\w+)")

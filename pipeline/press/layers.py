@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import duckdb
 import pyarrow as pa
 
-from pipeline.book.content import SHAPE, WEIGHT, rows_as_text
+from pipeline.book.content import CONTENT, rows_as_text
 from pipeline.book.packs import Packs, fingerprint
 from pipeline.press.held import renamed
 
@@ -22,8 +22,8 @@ WEIGHED = """
 """
 LAYER_COLUMNS = "model_id VARCHAR, dtype_id VARCHAR, layer_bytes BIGINT[], expert_bytes BIGINT[], matrix_bytes BIGINT"
 _OF_LAYERS = ("twin_layer", "twin_split")
-# what the layers of a model weigh, and how they are split, is made of these rows, and of some columns of `model`
-_LAYERED_OF = (SHAPE, WEIGHT, "tensor", "attention_layer", "feed_forward_layer")
+# what the layers of a model weigh, and how they are split, is made of its content, of these rows, and of some columns of `model`
+_LAYERED_OF = ("tensor", "attention_layer", "feed_forward_layer")
 
 
 def weigh(connection: duckdb.DuckDBPyConnection, packs: Packs | None = None) -> None:
@@ -76,6 +76,7 @@ def _layer_keys(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
         WITH said AS (
             {rows_as_text(connection, _LAYERED_OF, "layered")}
             UNION ALL SELECT model_id, dtype_id FROM layered
+            UNION ALL FROM {CONTENT} SEMI JOIN layered USING (model_id)
         )
         SELECT sha256(concat_ws(' ', 'layers', $formulas, model_id, any_value(model.stored_format), any_value(model.model_type),
             any_value(model_id IN (SELECT kept.model_id FROM keeps_experts AS kept)), string_agg(said, ' ' ORDER BY said))), model_id

@@ -11,10 +11,10 @@ def work_of(models: pl.DataFrame) -> pl.DataFrame:
     """A row for each row of the table `model`. Who stands for a work is one whose memory is known, where there is one."""
     # (pages know works; a question about one config needs none of them)
     from pipeline.render.data.relatives import stem
-    from pipeline.render.data.works import leaders
+    from pipeline.render.data.works import Works
 
     rows = models.sort([pl.col("downloads_30d").fill_null(0), "model_id"], descending=[True, False]).to_dicts()
-    found = leaders(rows, lambda i: rows[i]["anatomy_grade"] != "unknown")
+    found = Works(rows).leaders(lambda i: rows[i]["anatomy_grade"] != "unknown")
     table = [
         {"model_id": row["model_id"], "lead_model_id": rows[lead]["model_id"], "plain_name": stem(row["model_id"])}
         for row, lead in zip(rows, found, strict=True)

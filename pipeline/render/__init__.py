@@ -9,6 +9,7 @@ import re
 import shutil
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -54,11 +55,12 @@ def render(
     if site_dir.exists() and any(site_dir.iterdir()):
         raise FileExistsError(f"{site_dir} is not empty")
     where = addresses.known(site_url).of_release(_manifest(tables_dir).get("data_version", ""))
-    with step(progress, "reading tables"):
-        pages = ModelPages(tables.read(tables_dir), where.site, packs)
-        book = pages.book
-    hired = hands(len(book.models)) if processes is None else processes
-    with at_hand(tables_dir / "almanac.duckdb"), Crew(pages, hired) as crew:
+    with ExitStack() as held:
+        held.enter_context(at_hand(tables_dir / "almanac.duckdb"))
+        with step(progress, "reading tables"):
+            pages = ModelPages(tables.read(tables_dir), where.site, packs)
+            book = pages.book
+        crew = held.enter_context(Crew(pages, hands(len(book.models)) if processes is None else processes))
         with step(progress, "prose"):
             kept_prose.write(site_dir, where.site, packs)
         shutil.copytree(ASSETS, site_dir / "assets" / "almanac")

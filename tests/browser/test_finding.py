@@ -134,7 +134,7 @@ def test_copies_stand_after_what_they_are_made_of():
         model("third/Named-Otherwise", 200, base="Qwen/Qwen3-8B"),
         model("third/Base-Is-Not-Listed", 100, base="nobody/knows"),
     ]
-    told = dict(zip([m["model_id"] for m in models], lineage.levels(models), strict=True))
+    told = dict(zip([m["model_id"] for m in models], lineage.Names(models).levels(), strict=True))
     assert told["Qwen/Qwen3-8B"] == told["Qwen/Qwen3-14B"] == told["third/Base-Is-Not-Listed"] == lineage.OWN
     assert told["Qwen/Qwen3-8B-FP8"] == lineage.PACKED
     copies = set(told) - {"Qwen/Qwen3-8B", "Qwen/Qwen3-14B", "third/Base-Is-Not-Listed", "Qwen/Qwen3-8B-FP8"}

@@ -9,6 +9,7 @@ import pytest
 
 from pipeline.base.caches import cache_folder
 from pipeline.book.facts import read_facts, read_measured
+from pipeline.book.schema import PUBLISHED
 from pipeline.cli import own
 from pipeline.press import blank, formulas
 from pipeline.press.anatomise import anatomise
@@ -57,6 +58,18 @@ def test_a_filled_copy_is_what_a_build_makes(frames):
         one, other = made(whole), made(copy)
     assert [name for name in one[0] | other[0] if one[0].get(name) != other[0].get(name)] == []
     assert one[1:] == other[1:]
+
+
+def test_what_models_do_not_enter_is_the_same_with_and_without_them(frames):
+    with blank.copied(cache_folder()) as none, blank.copied(cache_folder()) as some:
+        entered = blank.fill(some, frames)
+        said = {name: table.column_names for name, table in PUBLISHED.items() if name not in entered}
+        queries = {name: f"SELECT {', '.join(columns)} FROM {name}" for name, columns in said.items()}
+        assert {"runs_on", "gpu", "measured"} <= said.keys()
+        for name, query in queries.items():
+            one, other = (sorted(map(repr, connection.execute(query).fetchall())) for connection in (none, some))
+            assert one == other, name
+    assert {"model", "work", "weight", "footprint", "rule_error", "pipeline_compatibility", "cpu_split"} <= entered
 
 
 @pytest.mark.full

@@ -13,7 +13,7 @@ import pytest
 from pipeline.book import packs
 from pipeline.book.content import CONTENT
 from pipeline.book.packs import Packs
-from pipeline.press import held, lookup
+from pipeline.press import build, held, lookup
 
 # small, of several kinds: few formats fit, so that a question is answered soon
 MODELS = ["Qwen/Qwen3-0.6B", "BAAI/bge-m3", "openai-community/gpt2", "google/gemma-3-270m"]
@@ -176,6 +176,22 @@ def test_a_snapshot_that_changed_is_as_if_it_were_worked_out_anew(shelf, tmp_pat
 @pytest.mark.parametrize("seed", range(2, 6))
 def test_many_edits_are_as_if_all_were_worked_out_anew(shelf, tmp_path, monkeypatch, seed):
     hold_equal(shelf, tmp_path, monkeypatch, edits(12, seed))
+
+
+def test_files_that_no_model_enters_are_brought_as_they_were_or_not_at_all(tmp_path):
+    kept, written = Packs(tmp_path / "packs"), [tmp_path / "gpu.parquet", tmp_path / "gpu.csv"]
+    first = build._SameFiles(kept)
+    assert not first.bring(written)
+    for path in written:
+        path.write_text(path.name)
+    first.keep(written)
+    first.end()
+    other = [tmp_path / "other" / path.name for path in written]
+    other[0].parent.mkdir()
+    assert build._SameFiles(Packs(kept.folder)).bring(other)
+    assert [path.read_bytes() for path in other] == [path.read_bytes() for path in written]
+    cut(next(kept.folder.glob("*/gpu.csv")))
+    assert not build._SameFiles(Packs(kept.folder)).bring(other)
 
 
 def test_kept_rows_go_to_the_model_that_has_their_content_now():

@@ -80,7 +80,6 @@ def test_models_that_share_their_totals_are_told_as_they_are_alone(tmp_path, mon
     assert len(shared.array) == len(alone.array) - len(alone.scenarios) * alone.width
     assert list(map(bytes, shared.model_rows(models))) == list(map(bytes, alone.model_rows(models)))
     for place, scenario in enumerate(alone.scenarios):
-        assert shared.scenario_array(place) == alone.scenario_array(place)
         assert all(shared.totals(n, place) == alone.totals(n, place) for n in models), scenario
     for name in ("scenarios", "counts", "counts_of", "reasons"):
         assert getattr(shared, name) == getattr(alone, name)

@@ -16,7 +16,7 @@ from pipeline.render.data import book as books
 from pipeline.render.data import limits, rules
 from pipeline.render.data import tables as tables_module
 from pipeline.render.data.mirror import Mirror, Untranslatable
-from pipeline.render.data.slices import slice_of
+from pipeline.render.data.slices import place_of
 from pipeline.render.data.support import Support
 from pipeline.render.pages.answer import Answers
 from pipeline.render.pages.bars import bars
@@ -131,18 +131,18 @@ def test_both_orders_hold_the_same_numbers(book):
     for number in range(len(book.models)):
         mine = book.model_bytes(number)
         for place in range(len(book.scenarios)):
-            slice_ = book.scenario_array(place).tobytes()
-            assert slice_[number * width : (number + 1) * width] == mine[place * width : (place + 1) * width]
+            totals = mine[place * width : (place + 1) * width]
+            assert book.scenario_bytes(number, [place]) == book.totals(number, place).tobytes() == totals
+            assert book.column(place)[book.row(number)] == book.totals(number, place)[0]
 
 
 def test_a_model_that_reads_less_is_in_a_slice_with_all_that_it_reads(book):
     numbers = {m["model_id"]: i for i, m in enumerate(book.models)}
     for scenario in book.scenarios:
-        values = slice_of(book, scenario)
         for model_id, number in numbers.items():
             read = min(scenario.context_tokens, SHORT_TOKENS) if model_id == SHORT else scenario.context_tokens
             place = book.index[replace(scenario, context_tokens=read)]
-            assert values[number * book.width : (number + 1) * book.width] == book.totals(number, place)
+            assert place_of(book, scenario, book.models[number]["max_context_tokens"]) == place
 
 
 def test_totals_are_those_of_the_table(book, tables):

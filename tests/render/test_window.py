@@ -31,7 +31,7 @@ def model(model_id, downloads=0, size=8_000, base=None, task="text-generation", 
 
 
 def folded(models, unknown=()):
-    leaders = works.leaders(models, lambda i: models[i]["model_id"] not in unknown)
+    leaders = works.Works(models).leaders(lambda i: models[i]["model_id"] not in unknown)
     return {m["model_id"]: models[i]["model_id"] for m, i in zip(models, leaders, strict=True)}
 
 
@@ -131,11 +131,15 @@ def test_formats_that_differ_by_their_weights_are_one_number(found):
 
 def test_a_line_of_which_more_than_the_weights_differs_is_kept_whole():
     axes = []
-    first = {512: [100, 5, 110, 0.03, 0], 2048: [100, 20, 130, 0.03, 0]}
-    lines = [first, {512: [50, 5, 60, 0.03, 0], 2048: [50, 21, 81, 0.03, 0]}]
+
+    def line(weights, cache, total, padding=(0, 0)):
+        return window._Line([512, 2048], [weights, weights], cache, total, [0.03, 0.03], list(padding))
+
+    first = line(100, [5, 20], [110, 130])
+    lines = [first, line(50, [5, 21], [60, 81])]
     assert window._shape(lines, axes) == [[0, 100, [5, 15], [5, 5], 0.03], [0, 50, [5, 16], [5, 5], 0.03]]
     # what is set aside beyond the cache that tokens read is told where there is any
-    lines = [first, {512: [50, 5, 60, 0.03, 2], 2048: [50, 20, 80, 0.03, 1]}]
+    lines = [first, line(50, [5, 20], [60, 80], [2, 1])]
     whole = [0, 50, [5, 15], [5, 5], 0.03, [2, -1]]
     assert window._shape(lines, axes) == [[0, 100, [5, 15], [5, 5], 0.03], whole]
     assert axes == [[512, 2048]] and window.cache_read(whole) == [3, 19]
@@ -205,7 +209,7 @@ def test_a_training_over_awq_or_gptq_is_no_row():
 
     asked = object.__new__(window.Window)
     asked.book = Book(dtype=rows)
-    asked.book.models = models
+    asked.book.models, asked.book.works = models, works.Works(models)
     assert [models[i]["model_id"] for i in asked._packed_copies] == ["A/Base-3B-AWQ"]
 
 

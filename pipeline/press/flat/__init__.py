@@ -23,7 +23,7 @@ from pipeline.press.flat import grid
 from pipeline.press.flat.reading import Reading
 from pipeline.press.flat.sides import DERIVED, SERVING, Formulas
 
-__all__ = ["ARGUMENTS", "flatten"]
+__all__ = ["ARGUMENTS", "DERIVED", "flatten"]
 
 AS_WRITTEN = "footprints_as_written"
 # of the macros that are made here, those that may be left out

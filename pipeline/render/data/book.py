@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from pipeline.book.components import COMPONENTS
 from pipeline.render.data import openings
+from pipeline.render.data.works import Works
 from pipeline.render.pages import plain
 
 UNKNOWN_KIB = float("inf")
@@ -137,18 +138,25 @@ class Book:
             at = self.row(model) * step
             yield held[at : at + step]
 
+    def scenario_bytes(self, model: int, scenarios: Iterable[int]) -> bytes:
+        """Some scenarios of a model by their places, in bytes, one after the other."""
+        at, width, held = self.row(model) * self.row_bytes, self.array.itemsize * self.width, self._bytes
+        return b"".join([held[at + place * width : at + (place + 1) * width] for place in scenarios])
+
     def light(self) -> Book:
         """The same without totals and without what other tables hold of models."""
         small = {n: rows for n, rows in self.tables.items() if n == "model" or not rows or "model_id" not in rows[0]}
         kept = (self.scenarios, self.counts, self.counts_of, array("f"), self.reasons)
         return Book(self.folder, small, *kept)
 
-    def scenario_array(self, scenario: int, models: Sequence[int] | None = None) -> array:
-        """One scenario by its place, for every model or for some."""
-        step, width, held = self.row_bytes, self.array.itemsize * self.width, self._bytes
-        begin = scenario * width
-        starts = (begin + self.row(model) * step for model in models or range(len(self.models)))
-        return array("f", b"".join([held[at : at + width] for at in starts]))
+    def column(self, scenario: int, place: int = 0) -> array:
+        """One number of a scenario by its place (0: the total on one GPU), of every row of the array."""
+        return self.array[scenario * self.width + place :: self._step]
+
+    @cached_property
+    def works(self) -> Works:
+        """Which models are one work."""
+        return Works(self.models)
 
     @cached_property
     def word_rules(self) -> plain.Rules:
@@ -233,20 +241,11 @@ class Book:
         sharing = Counter(map(self.row, range(len(self.models))))
         models = [sharing[row] for row in range(len(sharing))]
         for s in self.rows(sorted(phases)):
-            column = self.array[self.index[s] * self.width :: self._step]
-            number = sum(n for n, total in zip(models, column, strict=True) if total != UNKNOWN_KIB)
+            totals = self.column(self.index[s])
+            number = sum(n for n, total in zip(models, totals, strict=True) if total != UNKNOWN_KIB)
             known[s.context_tokens] = max(known.get(s.context_tokens, 0), number)
         most = max(known.values(), default=0)
         return sorted(c for c, n in known.items() if n >= COMMON * most)
-
-    def reading_less(self, context: int) -> list[tuple[int, int]]:
-        """The models that read less than a context: their places, and what they read."""
-
-        def find() -> list[tuple[int, int]]:
-            known = ((i, m["max_context_tokens"]) for i, m in enumerate(self.models))
-            return [(i, own) for i, own in known if own and own < context]
-
-        return self._once(("reading less", context), find)
 
     def default(self, phase: str, **wanted) -> dict:
         """The scenario that a page shows first: what the book opens a phase with, or the nearest below it that is published."""

@@ -21,21 +21,29 @@ ALIKE = ("kv_dtype_id", "optimizer_id", "precision", "checkpointing")
 ENGINES = ("vllm", "vllm-0.8", "sglang", "llama.cpp", "mlx-lm")
 
 
+def columns_with(more: Sequence[str] = ()) -> list[str]:
+    """The columns of footprints that points are made of, and more of them."""
+    return [*WHO, "phase_id", *ALIKE, "context_tokens", "sequences", "total_bytes", "error_band", *more]
+
+
 def points(
     folder: Path,
     phase: str = "inference",
     more: tuple[str, ...] = (),
     models: Sequence[str] | None = None,
     only: pl.Expr | None = None,
+    footprints: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Every known total of a phase on one GPU, of all models or of some: `context_tokens`, `sequences`, the total, and what it needs with
-    its band; and `more` columns of the footprints. `only` is what is asked of what tells two rows apart."""
-    columns = [*WHO, "phase_id", *ALIKE, "context_tokens", "sequences", "total_bytes", "error_band", *more]
+    its band; and `more` columns of the footprints. `only` is what is asked of what tells two rows apart. Who asks of several phases reads the
+    `footprints` before, once."""
+    columns = columns_with(more)
     known = (pl.col("gpu_count") == 1) & (pl.col("phase_id") == phase) & pl.col("total_bytes").is_not_null()
     if models is not None:
         known &= pl.col("model_id").is_in(list(models))
     only = pl.lit(True) if only is None else only
-    frames = [pl.scan_parquet(folder / "footprint.parquet").filter(known & only).select(columns).collect()]
+    rows = pl.scan_parquet(folder / "footprint.parquet") if footprints is None else footprints.lazy()
+    frames = [rows.filter(known & only).select(columns).collect()]
     frames += [frame.filter(only) for frame in _ladder(folder / "almanac.duckdb", columns, phase, models)]
     return (
         pl.concat(frames)

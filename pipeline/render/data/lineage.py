@@ -17,14 +17,6 @@ OWN, FOLLOWING, PACKED, DERIVED = range(4)
 _SHORTEST = 5  # letters of a name that another's may hold and mean it
 
 
-def levels(models: Sequence[dict]) -> list[int]:
-    """For each model, in the order given (the most downloaded first): somebody's own work (0), the same under a name that another
-    organisation leads (1), one packed in another format by whoever made it (2), or a copy, quantisation or fine-tune of somebody
-    else's (3)."""
-    names = _Names(models)
-    return [names.level(i) for i in range(len(models))]
-
-
 @dataclass(frozen=True)
 class _Name:
     maker: str
@@ -51,7 +43,7 @@ def _maker(model_id: str) -> str:
     return model_id.rpartition("/")[0]
 
 
-class _Names:
+class Names:
     def __init__(self, models: Sequence[dict]) -> None:
         # a base may live with another organisation by now: stable-diffusion-v1-5 of runwayml
         listed = defaultdict(set)
@@ -93,7 +85,13 @@ class _Names:
                     tally[key][name.maker] += model["downloads_30d"] or 0
         return {key: max(makers, key=lambda m: (makers[m], m)) for key, makers in tally.items()}
 
-    def level(self, i: int) -> int:
+    def levels(self) -> list[int]:
+        """For each model, in the order given (the most downloaded first): somebody's own work (0), the same under a name that another
+        organisation leads (1), one packed in another format by whoever made it (2), or a copy, quantisation or fine-tune of somebody
+        else's (3)."""
+        return [self._level(i) for i in range(len(self.names))]
+
+    def _level(self, i: int) -> int:
         name = self.names[i]
         if name.has_base or self.names[self.owner[name.joined]].maker != name.maker or self.held_by(i) is not None:
             return DERIVED

@@ -13,7 +13,7 @@ import sys
 import zlib
 from array import array
 from collections import defaultdict
-from collections.abc import Container, Sequence
+from collections.abc import Container
 from pathlib import Path
 
 from pipeline.book.commands import COUNTED
@@ -158,13 +158,12 @@ class Slices:
         # who has the row of another one and reads as much as it has its numbers
         first: dict[tuple[int, int | None], int] = {}
         like = [first.setdefault((book.row(i), m["max_context_tokens"]), i) for i, m in enumerate(book.models)]
-        chosen = list(first.values())
-        step = 4 * book.width
-        views = [memoryview(slice_of(book, scenario, chosen)).cast("B") for scenario in self.scenarios]
+        read = {own for _row, own in first}
+        told = {own: [place_of(book, scenario, own) for scenario in self.scenarios] for own in read}
         numbers: dict[bytes, int] = {}
         rows = {}
-        for i, model in enumerate(chosen):
-            row = b"".join([view[i * step : (i + 1) * step] for view in views])
+        for (_row, own), model in first.items():
+            row = book.scenario_bytes(model, told[own])
             rows[model] = numbers.setdefault(row, len(numbers))
         self.rows = [rows[model] for model in like]
         self._distinct = list(numbers)
@@ -194,18 +193,12 @@ def file_of(scenario: Scenario) -> str:
     return f"{scenario.phase_id}_{scenario.dtype_id}_{scenario.engine_id}"
 
 
-def slice_of(book: Book, scenario: Scenario, models: Sequence[int] | None = None) -> array:
-    """The scenario for every model, or for some, of models that read less at the longest context that is published of them."""
-    values, width = book.scenario_array(book.index[scenario], models), book.width
-    less = book.reading_less(scenario.context_tokens)
-    place = {model: i for i, model in enumerate(models or range(len(book.models)))}
-    shorter = {s.context_tokens: book.index[s] for s in _same_but_shorter(book, scenario)} if less else {}
-    for i, own in less:
-        longest = max((c for c in shorter if c <= own), default=None)
-        if longest and i in place:
-            at = place[i] * width
-            values[at : at + width] = book.totals(i, shorter[longest])
-    return values
+def place_of(book: Book, scenario: Scenario, own: int | None) -> int:
+    """Where the totals of a scenario stand for models that read `own` tokens."""
+    if own and own < scenario.context_tokens:
+        shorter = [s for s in _same_but_shorter(book, scenario) if s.context_tokens <= own]
+        scenario = max(shorter, key=lambda s: s.context_tokens, default=scenario)
+    return book.index[scenario]
 
 
 def _same_but_shorter(book: Book, scenario: Scenario) -> list[Scenario]:

@@ -17,15 +17,16 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import accumulate, pairwise
+from typing import NamedTuple
 
 import polars as pl
 
 from pipeline.book.commands import GGUF_OF, UNPACKED
 from pipeline.book.wishes import Wish, wishes
 from pipeline.render import words
-from pipeline.render.data import limits, lineage, speeds, works
+from pipeline.render.data import limits, lineage, speeds
 from pipeline.render.data.book import Book
 
 PADDING = "kv_padding_bytes"
@@ -48,42 +49,46 @@ class Window:
         self.by_file: dict[str, list[Wish]] = {}
         for wish in self.wishes:
             self.by_file.setdefault(wish.file, []).append(wish)
-        read = sorted(set(self.alike.values()))
-        formats = sorted({c[1] for of in self.by_file.values() for c in _columns(of[0], book)})
-        asked = (pl.col("sequences") == 1) & pl.col("dtype_id").is_in(formats)
-        self._points = lru_cache(maxsize=None)(lambda phase: limits.points(book.folder, phase, NEEDED, read, asked))
-        self.frames = {name: self._frame(_columns(of[0], book)) for name, of in self.by_file.items()}
+        columns = {name: _columns(of[0], book) for name, of in self.by_file.items()}
+        points = self._points(list(dict.fromkeys(column for of in columns.values() for column in of)))
+        self.frames = {name: self._frame(points, of) for name, of in columns.items()}
         self.reading = _reading(book)
-        self._points.cache_clear()
         known = {model for frame in self.frames.values() for model in frame["model_id"].unique()}
-        self.leaders = works.leaders(book.models, lambda i: self.alike[names[i]] in known)
+        self.leaders = book.works.leaders(lambda i: self.alike[names[i]] in known)
         self.members: dict[int, list[int]] = {}
         for i, leader in enumerate(self.leaders):
             self.members.setdefault(leader, []).append(i)
         self.of_file = {name: self._of_file(name) for name in self.by_file}
 
-    def _frame(self, columns: list[tuple[str, str, str]]) -> pl.DataFrame:
-        """Every known total of one sequence in these formats, as the pages open a phase, on any number of cards."""
-        wanted = pl.DataFrame(columns, schema=["phase_id", "dtype_id", "engine_id"], orient="row")
-        frames = []
+    def _points(self, columns: list[tuple[str, str, str]]) -> pl.DataFrame:
+        """Every known total of one sequence in these formats, on any number of cards. The file of footprints is read once for all of them."""
+        read = sorted(set(self.alike.values()))
+        asked = (pl.col("sequences") == 1) & pl.col("dtype_id").is_in(sorted({dtype for _p, dtype, _e in columns}))
+        footprints = pl.scan_parquet(self.book.folder / "footprint.parquet").filter(
+            asked & pl.col("total_bytes").is_not_null() & pl.col("model_id").is_in(read)
+        )
+        wanted = _wanted(columns)
+        known = (
+            footprints.join(wanted.lazy(), on=wanted.columns, how="semi").select(limits.columns_with(NEEDED)).collect()
+        )
+        phases = list(dict.fromkeys(phase for phase, _d, _e in columns))
+        one = [limits.points(self.book.folder, phase, NEEDED, read, asked, known).drop("need") for phase in phases]
+        several = known.filter(pl.col("gpu_count") > 1).select(one[0].columns)
+        return pl.concat([*one, several])
+
+    def _frame(self, points: pl.DataFrame, columns: list[tuple[str, str, str]]) -> pl.DataFrame:
+        """Those of some columns, as the pages open a phase."""
+        keys = [*limits.WHO, *limits.ALIKE, "context_tokens", "gpu_count"]
+        wanted, frames = _wanted(columns), []
+        found = points.join(wanted, on=wanted.columns, how="semi")
         for phase in dict.fromkeys(phase for phase, _d, _e in columns):
-            found = self._points(phase)
-            several = pl.scan_parquet(self.book.folder / "footprint.parquet").filter(
-                (pl.col("gpu_count") > 1)
-                & (pl.col("phase_id") == phase)
-                & pl.col("total_bytes").is_not_null()
-                & pl.col("model_id").is_in(set(self.alike.values()))
-            )
-            keys = [*limits.WHO, *limits.ALIKE, "context_tokens", "sequences", "gpu_count"]
-            more = several.join(wanted.lazy(), on=["phase_id", "dtype_id", "engine_id"], how="semi")
-            one = found.drop("need").join(wanted, on=["phase_id", "dtype_id", "engine_id"], how="semi")
-            found = pl.concat([one, more.select(one.columns).collect()]).unique(keys, keep="first")
             opening = self.book.openings.get(phase, {})
+            of_phase = found.filter(phase_id=phase).unique(keys, keep="first")
             if phase != "inference":
-                found = found.filter(
+                of_phase = of_phase.filter(
                     optimizer_id=opening.get("optimizer_id"), checkpointing=opening.get("checkpointing")
                 )
-            frames.append(found.filter(sequences=1))
+            frames.append(of_phase)
         return pl.concat(frames)
 
     def _of_file(self, name: str) -> dict:
@@ -147,11 +152,10 @@ class Window:
             for d in self.book["dtype"]
             if d["engine_id"] == "vllm" and (d["bits_per_weight"] or 16) < 16 and d["dtype_id"] not in UNPACKED
         }
-        levels = lineage.levels(self.book.models)
         return {
             i
             for i, model in enumerate(self.book.models)
-            if model["stored_format"] in served and levels[i] >= lineage.PACKED
+            if model["stored_format"] in served and self.book.works.levels[i] >= lineage.PACKED
         }
 
     def _read(self, model: str, columns: list[tuple[str, str, str]], shape: list) -> list[int | None] | str:
@@ -168,7 +172,7 @@ class Window:
 
     def _shared(self, columns: list[tuple[str, str, str]]) -> list[str | None]:
         """How several cards share the work of each column."""
-        wanted = pl.DataFrame(columns, schema=["phase_id", "dtype_id", "engine_id"], orient="row")
+        wanted = _wanted(columns)
         rows = pl.scan_parquet(self.book.folder / "footprint.parquet").filter(pl.col("gpu_count") == 2)
         found = rows.join(wanted.lazy(), on=wanted.columns, how="semi").select(*wanted.columns, "sharding").unique()
         by_column = {tuple(row[:3]): row[3] for row in found.collect().rows()}
@@ -252,24 +256,42 @@ def _columns(wish: Wish, book: Book) -> list[tuple[str, str, str]]:
     return [*wish.columns, *native]
 
 
-def _lines(frame: pl.DataFrame, columns: list[tuple[str, str, str]]) -> dict[str, dict[int, list]]:
-    """By model and number of cards a line for each column: context → weights, cache, total, band and padding; None where nothing is known."""
+def _wanted(columns: list[tuple[str, str, str]]) -> pl.DataFrame:
+    return pl.DataFrame(columns, schema=["phase_id", "dtype_id", "engine_id"], orient="row")
+
+
+class _Line(NamedTuple):
+    """What is known of a column, at each place of its axis."""
+
+    at: list[int]  # contexts
+    weights: list[int]
+    cache: list[int]
+    total: list[int]
+    band: list[float]
+    padding: list[int]
+
+
+def _lines(frame: pl.DataFrame, columns: list[tuple[str, str, str]]) -> dict[str, dict[int, list[_Line | None]]]:
+    """By model and number of cards a line for each column; None where nothing is known."""
     place = {column: k for k, column in enumerate(columns)}
     cache = pl.sum_horizontal(pl.col(c).fill_null(0) for c in CACHE)
-    rows = frame.sort("context_tokens").select(
-        "model_id", "phase_id", "dtype_id", "engine_id", "gpu_count", "context_tokens", "weights_bytes", cache.alias("cache"),
-        "total_bytes", "error_band", pl.col(PADDING).fill_null(0),
-    )  # fmt: skip
+    told = (
+        "context_tokens",
+        "weights_bytes",
+        cache.alias("cache"),
+        "total_bytes",
+        "error_band",
+        pl.col(PADDING).fill_null(0),
+    )
+    rows = frame.sort("context_tokens").group_by("model_id", "gpu_count", "phase_id", "dtype_id", "engine_id").agg(told)
     found: dict[str, dict[int, list]] = {}
-    for model, phase, dtype, engine, count, tokens, *values in rows.rows():
+    for model, count, phase, dtype, engine, *line in rows.rows():
         of = found.setdefault(model, {}).setdefault(count, [None] * len(columns))
-        k = place[phase, dtype, engine]
-        of[k] = of[k] or {}
-        of[k][tokens] = values
+        of[place[phase, dtype, engine]] = _Line(*line)
     return found
 
 
-def _shape(lines: list[dict | None], axes: list[list[int]]) -> list:
+def _shape(lines: list[_Line | None], axes: list[list[int]]) -> list:
     """Each column as a line, or as what it has more than the first line."""
     first, out = None, []
     for line in lines:
@@ -279,31 +301,35 @@ def _shape(lines: list[dict | None], axes: list[list[int]]) -> list:
             out.append(more)
         else:
             first = first or line
-            out.append(_line(line, axes))
+            out.append(_told(line, axes))
     return out
 
 
-def _more(line: dict, first: dict) -> int | None:
+def _more(line: _Line, first: _Line) -> int | None:
     """By how much the weights and totals of a line are more than another's, at every place of it alike; None where they differ otherwise."""
-    if line.keys() != first.keys():
+    if any(
+        a != b
+        for a, b in (
+            (line.at, first.at),
+            (line.cache, first.cache),
+            (line.band, first.band),
+            (line.padding, first.padding),
+        )
+    ):
         return None
-    ways = {
-        (line[t][0] - first[t][0], line[t][2] - first[t][2], *(line[t][k] - first[t][k] for k in (1, 3, 4)))
-        for t in line
-    }
-    weights, total, *others = next(iter(ways))
-    return total if len(ways) == 1 and weights == total and not any(others) else None
+    pairs = (*zip(line.weights, first.weights, strict=True), *zip(line.total, first.total, strict=True))
+    ways = {a - b for a, b in pairs}
+    return ways.pop() if len(ways) == 1 else None
 
 
-def _line(line: dict, axes: list[list[int]]) -> list:
-    at = list(line)
-    if at not in axes:
-        axes.append(at)
-    weights = [line[t][0] for t in at]
-    cache, totals, bands, padding = ([line[t][k] for t in at] for k in (1, 2, 3, 4))
-    rest = [total - weights[0] - held for total, held in zip(totals, cache, strict=True)]
-    band = bands[0] if len(set(bands)) == 1 else bands
-    return [axes.index(at), weights[0], _steps(cache), _steps(rest), band, *([_steps(padding)] if any(padding) else [])]
+def _told(line: _Line, axes: list[list[int]]) -> list:
+    if line.at not in axes:
+        axes.append(line.at)
+    weights = line.weights[0]
+    rest = [total - weights - held for total, held in zip(line.total, line.cache, strict=True)]
+    band = line.band[0] if len(set(line.band)) == 1 else line.band
+    padding = [_steps(line.padding)] if any(line.padding) else []
+    return [axes.index(line.at), weights, _steps(line.cache), _steps(rest), band, *padding]
 
 
 def _steps(values: list[int]) -> list[int]:

@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
-from pipeline.render.data.lineage import _Names
+from pipeline.render.data.lineage import Names
 
 WHOLE = (
     None,
@@ -23,39 +23,46 @@ ALIKE = 0.02  # parameters may differ by so much: heads that are tied or not, a 
 _STAGES = re.compile(r"-(?:base|instruct|inst|it|chat|pt|hf)(?=-|$)")
 
 
-def leaders(models: Sequence[dict], is_known: Callable[[int], bool]) -> list[int]:
-    """For each model the place of the one that stands for its work: of whoever made it, one whose memory is known, the most downloaded.
+class Works:
+    """Which of some models are one work. They come by downloads, the most first."""
 
-    Models come by downloads, the most first. `is_known` says whether there is a number to show of a place.
-    """
-    names = _Names(models)
-    works = _Joined(len(models))
-    place = {m["model_id"]: i for i, m in enumerate(models)}
-    unlisted: dict[str, int] = {}
-    stages: dict[tuple, int] = {}
-    for i, model in enumerate(models):
-        name = names.names[i]
-        base = (model["base_model_id"] or "").partition(",")[0].strip()
-        if base and base not in place:
-            place_of_base = unlisted.setdefault(base, i)
-            near = [place_of_base]
-        else:
-            near = [place.get(base), names.owner[name.joined], names.held_by(i)]
-        near.append(stages.setdefault((name.maker, _STAGES.sub("", name.stem)), i))
-        for other in near:
-            if other is not None and other != i and _is_alike(model, models[other]):
-                works.join(i, other)
-    members = defaultdict(list)
-    for i in range(len(models)):
-        members[works.root(i)].append(i)
-    found = [0] * len(models)
-    for same in members.values():
-        leader = min(
-            same, key=lambda i: (not is_known(i), names.level(i), models[i].get("stored_format") not in WHOLE, i)
-        )
-        for i in same:
-            found[i] = leader
-    return found
+    def __init__(self, models: Sequence[dict]) -> None:
+        self.models = models
+        names = Names(models)
+        self.levels = names.levels()
+        joined = _Joined(len(models))
+        place = {m["model_id"]: i for i, m in enumerate(models)}
+        unlisted: dict[str, int] = {}
+        stages: dict[tuple, int] = {}
+        for i, model in enumerate(models):
+            name = names.names[i]
+            base = (model["base_model_id"] or "").partition(",")[0].strip()
+            if base and base not in place:
+                place_of_base = unlisted.setdefault(base, i)
+                near = [place_of_base]
+            else:
+                near = [place.get(base), names.owner[name.joined], names.held_by(i)]
+            near.append(stages.setdefault((name.maker, _STAGES.sub("", name.stem)), i))
+            for other in near:
+                if other is not None and other != i and _is_alike(model, models[other]):
+                    joined.join(i, other)
+        members = defaultdict(list)
+        for i in range(len(models)):
+            members[joined.root(i)].append(i)
+        self.members = list(members.values())
+
+    def leaders(self, is_known: Callable[[int], bool]) -> list[int]:
+        """For each model the place of the one that stands for its work: of whoever made it, one whose memory is known, the most downloaded.
+        `is_known` says whether there is a number to show of a place."""
+        found = [0] * len(self.models)
+        for same in self.members:
+            leader = min(same, key=lambda i: (not is_known(i), *self._own_first(i), i))
+            for i in same:
+                found[i] = leader
+        return found
+
+    def _own_first(self, i: int) -> tuple[int, bool]:
+        return self.levels[i], self.models[i].get("stored_format") not in WHOLE
 
 
 def _is_alike(one: dict, other: dict) -> bool:

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from pipeline.book.commands import GGUF_OF
 from pipeline.book.wishes import wishes
 from pipeline.render import words
-from pipeline.render.data import cards, works
+from pipeline.render.data import cards
 from pipeline.render.data.book import BAND_UNIT, UNKNOWN_KIB, Book, Scenario
 from pipeline.render.data.cpu_split import Split, Splits
 from pipeline.render.data.rules import in_python
@@ -71,7 +71,7 @@ class GpuPages:
     def _listed(self) -> list[int]:
         """The works that people chat with, the most downloaded first; what else is known comes after them, where there is room."""
         models, wish = self.book.models, wishes()[0]
-        stands = works.leaders(models, self._known)
+        stands = self.book.works.leaders(self._known)
         known = [i for i in range(len(models)) if stands[i] == i and self._known(i)]
         return sorted(known, key=lambda i: not wish.means(models[i]))[:LISTED]
 
@@ -155,12 +155,15 @@ class GpuPages:
     def _ranked(self, scenario: Scenario) -> list[Ranked]:
         """For each GPU count the models by what they need: how many fit and which is the largest are then one bisection."""
         book, place = self.book, self.book.index[scenario]
-        rows = [(i, book.totals(i, place)) for i in range(len(book.models))]
-        known = [(i, row) for i, row in rows if min(row[: len(book.counts)]) != UNKNOWN_KIB]
-        return [
-            Ranked([(_least(row, n, book.counts), i) for i, row in known], self._size)
-            for n in range(1, len(self.counts) + 1)
-        ]
+        needed: dict[int, list[float]] = {}  # by row of the array, which models share
+        for i in range(len(book.models)):
+            if (row := book.row(i)) not in needed:
+                totals = book.totals(i, place)
+                is_known = min(totals[: len(book.counts)]) != UNKNOWN_KIB
+                numbers = range(1, len(self.counts) + 1) if is_known else ()
+                needed[row] = [_least(totals, n, book.counts) for n in numbers]
+        rows = [(needed[book.row(i)], i) for i in range(len(book.models))]
+        return [Ranked([(need[n], i) for need, i in rows if need], self._size) for n in range(len(self.counts))]
 
     def _size(self, model: int) -> int:
         return self.book.models[model]["parameter_count"] or 0
@@ -190,8 +193,7 @@ class GpuPages:
     def _is_told(self, scenario: Scenario, place: int) -> bool:
         """Whether the scenario is published on so many cards."""
         if (scenario, place) not in self._told:
-            column = self.book.scenario_array(self.book.index[scenario])[place :: self.book.width]
-            self._told[scenario, place] = min(column) != UNKNOWN_KIB
+            self._told[scenario, place] = min(self.book.column(self.book.index[scenario], place)) != UNKNOWN_KIB
         return self._told[scenario, place]
 
     def _that_run(self, gpu: dict, scenario: Scenario, place: int) -> Ranked:

@@ -14,7 +14,7 @@ from pipeline.base import durations
 from pipeline.book.commands import GGUF_OF, NO_IMAGES, TEXT_ALONE, counted, is_packed, told_of_packed
 from pipeline.book.packs import Packs
 from pipeline.render import paths, words
-from pipeline.render.data import api, badges, openings, relatives, shapes, slices, works
+from pipeline.render.data import api, badges, openings, relatives, shapes, slices
 from pipeline.render.data.book import UNKNOWN_KIB, Book, Scenario
 from pipeline.render.data.calculator import Calculator, Own, has_shape
 from pipeline.render.data.kept import Answers, Kept, hashed
@@ -77,7 +77,7 @@ class ModelPages:
     @cached_property
     def leaders(self) -> list[int]:
         """For each model the place of the one that it is a copy, quantisation or fine-tune of, or its own."""
-        return works.leaders(self.book.models, lambda i: self.book.models[i]["anatomy_grade"] != "unknown")
+        return self.book.works.leaders(lambda i: self.book.models[i]["anatomy_grade"] != "unknown")
 
     @cached_property
     def siblings(self) -> Siblings:

@@ -13,7 +13,6 @@ from xml.sax.saxutils import escape
 
 from pipeline import ROOT
 from pipeline.render import words
-from pipeline.render.data import lineage
 from pipeline.render.data.book import Book
 from pipeline.render.environment import slug_gpu
 from pipeline.render.paths import LISTED
@@ -42,7 +41,7 @@ def entries(book: Book, paths: dict[str, str]) -> dict:
     common = {g["gpu_id"] for g in book.common}
     return {
         "models": [words.shown(i) for i in ids],
-        "levels": "".join(map(str, lineage.levels(book.models))),
+        "levels": "".join(map(str, book.works.levels)),
         "paths": {i: paths[name] for i, name in enumerate(ids) if paths[name] != words.shown(name)},
         # those that have a page of their own
         "organisations": [
