@@ -175,7 +175,8 @@ class Window:
         wanted = _wanted(columns)
         rows = pl.scan_parquet(self.book.folder / "footprint.parquet").filter(pl.col("gpu_count") == 2)
         found = rows.join(wanted.lazy(), on=wanted.columns, how="semi").select(*wanted.columns, "sharding").unique()
-        by_column = {tuple(row[:3]): row[3] for row in found.collect().rows()}
+        # (sorted: some trainings of a column are shared by ZeRO-2, others by ZeRO-3, and the same is told each time)
+        by_column = {tuple(row[:3]): row[3] for row in found.collect().sort(pl.all()).rows()}
         return [by_column.get(tuple(column)) for column in columns]
 
     def popular(self, wish: Wish) -> list[int]:
