@@ -47,6 +47,10 @@ def listed() -> list[dict]:
             "downloads_30d": known[record.model_id].downloads_30d if record.model_id in known else None,
             "family": (record.config or {}).get("model_type"),  # nearly: that of a part is one of its own
             "base_model_id": record.base_model_id,
+            "pipeline_tag": record.pipeline_tag,
+            # (what a page counts; the search reads none of it)
+            "parameter_count": None,
+            "stored_parameter_count": record.stored_parameter_count,
         }
         for record in snapshot.records
     ]

@@ -1,5 +1,5 @@
--- what Unsloth's repositories keep in 16 bits: told by a total, by a run, by neither (of text, and of what sees), and of
--- what it packs by itself
+-- what Unsloth's repositories keep in 16 bits: told by a total, by a run, by neither (of text, and of what sees), and
+-- of what it packs by itself
 SELECT asked.model_id, told.weights_bytes, told.total_bytes, told.error_band, told.more_bytes, told.holds_for
 FROM (VALUES ('meta-llama/Llama-3.1-8B-Instruct'), ('meta-llama/Llama-3.1-8B'), ('microsoft/phi-4'),
     ('google/gemma-3-27b-it'), ('google/gemma-3-12b-it'), ('Qwen/Qwen3-32B'), ('Qwen/Qwen3.5-4B')) AS asked(model_id),
