@@ -154,11 +154,11 @@ def fits(almanac: Almanac, said: Said) -> Answer:
     told = None
     if said.adapter:
         card, told = own.with_adapter(almanac, model, card, use, said.adapter)
-    seconds = sounds.seconds_of(almanac, model, use, asked.seconds)
+    seconds, of_images = sounds.seconds_of(almanac, model, use, asked.seconds), ""
     if seconds is not None:
         answer = sounds.fits(almanac, model, card, use, seconds)
     else:
-        use = contexts.with_own(almanac, model, use, [card])
+        use, of_images = contexts.with_images(almanac, model, contexts.with_own(almanac, model, use, [card]))
         answer = answers.fits(almanac, model, card, replace(use, ram_bytes=asked.ram), every=asked.all)
     if said.is_config:
         answer["about"] = own.about(model)
@@ -167,6 +167,7 @@ def fits(almanac: Almanac, said: Said) -> Answer:
         None if said.is_config else model.note,
         model.more_note if formats.is_unread(model, use) else None,
         None if said.is_config else sounds.in_windows(almanac, model, use) if seconds is None else None,
+        of_images,
     ]
     if any(notes):
         answer["taken"] = " ".join(filter(None, notes))

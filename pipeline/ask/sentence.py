@@ -85,6 +85,11 @@ def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespa
     head, _, last = name.rpartition(" ")
     if head and not is_told_in_others(almanac, last):
         check_format(almanac, head, [last])
+    if any(word.lower() == "cpu" for word in unheard):
+        raise Wrong(
+            "What a program takes without a card is not counted here. In llama.cpp weights and caches are as large in the computer's memory as on "
+            f"a card: vram-almanac fits {visible(name)} --free 16GiB --program llama.cpp"
+        )
     if unheard:
         check_format(almanac, name, unheard)
         _check_card(almanac, words, unheard)

@@ -144,3 +144,17 @@ def test_what_a_model_sees_with_is_offered_to_be_left_out_where_that_is_what_is_
     assert told["verdict"] == "no" and alone["verdict"] == "fits"
     assert text["total_bytes"] == alone["best"]["total_bytes"] and text["engine_id"] == "llama.cpp"
     assert "Without what it sees with (--no-mmproj)" in " ".join(ask(*asked)[1].split())
+
+
+def test_images_that_do_not_go_into_the_usual_context_are_asked_of_a_larger_one(ask_json, macro):
+    """It was “not known”: the images alone are more than the context, which nobody had said."""
+    ((row),) = macro("FROM image_tokens_of($m, image_width := 1920, image_height := 1080)", m=SEEING)
+    count = 8192 // row["prompt_tokens"] + 1
+    asked = ("fits", SEEING, "--gpu", "rtx-4090", "--images", count, "--image-size", "1920x1080")
+    told = ask_json(*asked)
+    tokens = told["best"]["context_tokens"]
+    assert count * row["prompt_tokens"] + 1024 <= tokens < count * row["prompt_tokens"] + 2048 and tokens % 1024 == 0
+    assert f"images are {count * row['prompt_tokens']:,} tokens: asked of a context of {tokens:,}" in told["taken"]
+    assert ask_json(*asked, "--context", tokens)["best"] == told["best"]
+    # who says a context is asked of that
+    assert "more than the context of 4096" in ask_json(*asked, "--context", 4096)["reason"]

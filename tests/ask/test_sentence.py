@@ -121,7 +121,7 @@ def test_a_card_and_its_memory_apart_are_one_card(ask, ask_json):
 
 
 def test_a_device_that_is_no_card_is_told_how_it_is_asked(ask):
-    for device in ("steam deck", "cpu only", "iphone"):
+    for device in ("steam deck", "npu", "iphone"):
         status, _, problem = ask("fits", *f"qwen3 8b {device}".split())
         assert status == 2 and "vram-almanac fits qwen3 8b --free 10GiB" in " ".join(problem.split())
 
@@ -236,6 +236,7 @@ def test_a_question_may_be_of_other_languages_and_of_a_lender_s_card(ask_json, a
         ("qwen3 8b 3090 exl2", "exl2 is no format of this almanac"),
         ("qwen3 8b exl2 5.0bpw 3090", "exl2 is no format of this almanac"),
         ("Qwen3-8B-Nonesuch 3090", "Of its family and size is"),
+        ("qwen3 8b on cpu only", "without a card is not counted here"),
     ],
 )
 def test_what_is_not_here_is_told_by_its_name(ask, asked, said):
