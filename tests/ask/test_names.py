@@ -26,6 +26,8 @@ NAMES = {
     "Qwen3-8B-BF16-00001-of-00002.gguf": "bf16",
     "hf.co/unsloth/Qwen3-8B-GGUF:Q5_K_M": "gguf-q5_k_m",
     "hugging-quants/Qwen3-8B-Q8_0-GGUF": "gguf-q8_0",  # a repository of one mix
+    "qwen3 8b iq4_xs": "gguf-iq4_xs",
+    "qwen3-8b-IQ2_XXS": None,
     "qwen3:8b": "gguf-q4_k_m",
     "qwen3:8b-q8_0": "gguf-q8_0",
     "qwen3": "gguf-q4_k_m",  # what Ollama takes where no tag is said
