@@ -325,7 +325,9 @@ const gib = (bytes) => a.gib(bytes / 1024);
 function amount(row) {
   const each = row.gpu_count > 1 ? ` on each of ${row.gpu_count} GPUs` : "";
   if (isTraining(row)) return `${gib(row.total_bytes)} GiB${each}; up to ${gib(row.total_bytes * (1 + row.error_band))} where lengths vary and blocks lie unused`;
-  return `${gib(row.total_bytes)} GiB${each}, ±\u00a0${Math.round(row.error_band * 100)}\u00a0%`;
+  // (what a copy may hold beyond most is in the band, and no error of ours)
+  const more = row.more_bytes ? ` (up to ${gib(row.more_bytes)} more in copies that leave more in 16 bits)` : "";
+  return `${gib(row.total_bytes)} GiB${each}${more}, ±\u00a0${Math.round((row.error_band - (row.more_bytes ?? 0) / row.total_bytes) * 100)}\u00a0%`;
 }
 function sentence(out) {
   const { s, row } = out;
@@ -349,7 +351,7 @@ function toldOf(out) {
   if (out.way?.isHeld) return out.ram.held(out.way, a.shown(s.model), cardOf(s) ? `one ${cardOf(s).name}` : "the card", row);
   const word = { fits: "fits", "multi-gpu": "fits", tight: "is tight", no: "does not fit" }[r.verdict(row, bytes)];
   const setting = gpu && s.free === "" ? a.settingNeeded(world, row.engine_id, row.total_bytes, row.total_bytes * (1 + row.error_band), bytes, row.sequences, a.shareOf(world, gpu, row.gpu_count, 1, row.card_share), cacheSetting(s, row), models.windowed.has(of.number) ? 1 + (row.pipeline_parallel || 1) : 1) : "";
-  return `${amount(row)}${word === "does not fit" && !isTraining(row) ? `, ${inFormat(of, row.dtype_id)}` : ""}: ${word} on ${named(s, row.gpu_count)}, ${gives(s, row.gpu_count)}${setting}${word === "is tight" && !isTraining(row) ? ": it fits by less than our error" : ""}.${out.way && word === "does not fit" ? ` ${out.ram.notHeld(out.way)}` : ""}`;
+  return `${amount(row)}${word === "does not fit" && !isTraining(row) ? `, ${inFormat(of, row.dtype_id)}` : ""}: ${word} on ${named(s, row.gpu_count)}, ${gives(s, row.gpu_count)}${setting}${word === "is tight" && !isTraining(row) ? `: ${r.hangsOnCopy(row, bytes) ? "it hangs on how the copy was packed" : "it fits by less than our error"}` : ""}.${out.way && word === "does not fit" ? ` ${out.ram.notHeld(out.way)}` : ""}`;
 }
 // How the program is told of a cache that the reader chose (another program than the engine has a word of its own).
 const cacheSetting = (s, row) => s.kv_dtype_id && row.engine_id.startsWith(s.program ?? "") ? shared.kv_dtype?.find((kv) => kv.kv_dtype_id === row.kv_dtype_id)?.setting : null;

@@ -48,6 +48,7 @@ export const { SYSTEMS, rate } = a;
 export const under = (system, gpu) => a.under(shared.constants?.[0] ?? {}, system, gpu);
 export const holds = (row, bytes) => row?.total_bytes != null && rules.takes(row.total_bytes, row.error_band, bytes) === true;
 // The verdict of a footprint against so many bytes: fits, multi-gpu, tight, no; null where the total is not known.
+export const hangsOnCopy = (row, bytes) => rules.hangs_on_copy(row.total_bytes, row.error_band, row.more_bytes ?? 0, bytes);
 export const verdict = (row, bytes) => rules.card_verdict(row?.total_bytes, row?.error_band, bytes, row?.gpu_count);
 
 // Whether a card is known to run it, or why not: the engine, and the format of the cache, which some engines read of this model on older cards too.

@@ -12,6 +12,7 @@ from pipeline.book.scenario import TYPES
 from pipeline.render.data import calculator
 from pipeline.render.data.mirror import ENTRY, Mirror, Untranslatable
 from tests.browser.reckoned import reckoned
+from tests.few import EXPERTS
 
 pytestmark = pytest.mark.browser
 ASSETS = Path(__file__).parents[2] / "site" / "assets"
@@ -269,6 +270,24 @@ def test_what_unsloth_loads_is_told_by_its_name(book, browser):
     columns = ", ".join(f"{name} := '{value}'" for name, value in asked.items() if name != "model_id")
     (expected,) = book.execute(f"SELECT holds_for FROM footprint_of('{LOADED}', {columns})").fetchall()[0]
     assert ", loading unsloth/" in told and told == expected
+
+
+def test_a_verdict_that_the_copy_decides_is_told_as_one(book, browser):
+    """Of a mixture in AWQ what makers leave in 16 bits is in the band: with room for all of it it fits, with room for a part it hangs on the copy,
+    and with less room than its own margin takes it is tight whatever the copy."""
+    with reckoned(book, browser, [EXPERTS]) as ask:
+        row = ask(
+            "return r.ask(own, more[0])", EXPERTS, {"model_id": EXPERTS, "dtype_id": "awq-int4", "engine_id": "vllm"}
+        )
+        most, more = row["total_bytes"] * (1 + row["error_band"]), row["more_bytes"]
+        sizes = [most + 1, most - more / 2, (row["total_bytes"] + most - more) / 2, row["total_bytes"] - 1]
+        told = ask(
+            "return more[0].map(([row, n]) => [r.verdict(row, n), r.hangsOnCopy(row, n)])",
+            EXPERTS,
+            [[row, n] for n in sizes],
+        )
+    assert more > 2**30
+    assert told == [["fits", False], ["tight", True], ["tight", False], ["no", False]]
 
 
 def test_the_context_that_a_program_takes_follows_the_cards(book, browser):

@@ -36,6 +36,7 @@ NAMES = (
     "ram_takes",
     "word_for",
     "card_verdict",
+    "hangs_on_copy",
     "chosen",
     "verdict_of",
     "largest_between",

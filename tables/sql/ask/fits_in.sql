@@ -137,8 +137,8 @@ SELECT
     judged.capacity_bytes - judged.total_bytes AS headroom_bytes,
     iif(judged.reason IS NULL,
         card_verdict(judged.total_bytes, judged.error_band, judged.capacity_bytes, judged.gpu_count), NULL) AS verdict,
-    verdict = 'tight' AND needed(judged.total_bytes, judged.error_band) - judged.more_bytes <= judged.capacity_bytes
-        AS hangs_on_copy,
+    verdict = 'tight' AND hangs_on_copy(judged.total_bytes, judged.error_band, judged.more_bytes,
+        judged.capacity_bytes) AS hangs_on_copy,
     iif(with_limits AND judged.reason IS NULL,
         largest_between(judged.points, judged.capacity_bytes, context_multiple(judged.engine_id, constants)),
         NULL)::BIGINT AS max_context_tokens,

@@ -8,6 +8,7 @@
 --   no         the total is more
 --
 --   card_verdict(total, band, capacity, gpu_count)   of one way to share; null where total or capacity are not known
+--   hangs_on_copy(total, band, more, capacity)   whether a tight verdict is one by how the copy was packed
 --   chosen(totals, capacity)      of several numbers of cards the one that answers: one card where its total is within
 --                                 the card at all, else the fewest that give the band too, else the fewest that give
 --                                 the total; null where none does. `totals` are rows of gpu_count, total and need,
@@ -29,6 +30,10 @@ CREATE OR REPLACE MACRO word_for(total, need, capacity, gpu_count) AS CASE
 END;
 CREATE OR REPLACE MACRO card_verdict(total, band, capacity, gpu_count) AS
     word_for(total, needed(total, band), capacity, gpu_count);
+
+-- `more` of the band is what a packed copy may hold beyond most: without it the total and its band fit.
+CREATE OR REPLACE MACRO hangs_on_copy(total, band, more, capacity) AS total <= capacity
+    AND needed(total, band) > capacity AND needed(total, band) - more <= capacity;
 
 CREATE OR REPLACE MACRO fitting(totals, capacity) AS list_filter(totals, lambda row: row.need <= capacity)[1];
 CREATE OR REPLACE MACRO barely_fitting(totals, capacity) AS list_filter(totals, lambda row: row.total <= capacity)[1];
