@@ -33,9 +33,10 @@ def card_of(almanac: Almanac, asked: str) -> Card:
     sizes = {
         each["capacity_bytes"]: each["gpu_id"] for each in called if each["capacity_bytes"] > least["capacity_bytes"]
     }
-    # (who says how large a card is means none by its name)
+    # (who says how large a card is means none by its name; all that gpus_called knows by that are of one maker)
     sized = _SIZE_ALONE.fullmatch(name)
-    shown = f"{sized[1]} GB card{'s' if (count or 1) > 1 else ''}" if sized else visible(row["name"])
+    of_size = f"{row['vendor'].upper()} card{'s' if (count or 1) > 1 else ''}"
+    shown = f"{sized[1]} GB {of_size}" if sized else visible(row["name"])
     return replace(_card(row, count), name=shown, notes=(note,), larger=tuple(sizes[size] for size in sorted(sizes)))
 
 

@@ -14,7 +14,6 @@ from .problems import Wrong
 from .question import Card, Model, Use
 from .values import ALL_TOKENS
 
-USUAL_TOKENS = 8192  # of a question that says none (default_context_tokens of tables/sql)
 _BESIDE_IMAGES = 1024  # for a question and its answer, and what such a context is a multiple of
 _OTHERS = 3  # models that are named in the place of one that reads too little
 
@@ -84,12 +83,22 @@ def with_images(almanac: Almanac, model: Model, use: Use) -> tuple[Use, str]:
     """The use with a context that its images go into, where nobody said one and they do not go into the usual, and what to say of that."""
     if not use.images or use.context_tokens is not None or use.is_training:
         return use, ""
-    query = "SELECT prompt_tokens FROM image_tokens_of($model, image_width := $width, image_height := $height)"
-    size = {"width": use.image_width, "height": use.image_height}
-    (each,) = (row["prompt_tokens"] or 0 for row in almanac.rows(query, {"model": model.model_id} | size))
-    tokens, most = each * use.images, model.row["max_context_tokens"]
+    most = model.row["max_context_tokens"]
+    query = """
+        SELECT prompt_tokens, internal.default_context_tokens({'max_context_tokens': $most::BIGINT}, $phase) AS usual_tokens
+        FROM image_tokens_of($model, image_width := $width, image_height := $height)
+    """
+    asked = {
+        "model": model.model_id,
+        "width": use.image_width,
+        "height": use.image_height,
+        "phase": use.phase_id,
+        "most": most,
+    }
+    (row,) = almanac.rows(query, asked)
+    tokens = (row["prompt_tokens"] or 0) * use.images
     context = -(-(tokens + _BESIDE_IMAGES) // _BESIDE_IMAGES) * _BESIDE_IMAGES
-    if context <= USUAL_TOKENS or (most is not None and tokens >= most):
+    if context <= row["usual_tokens"] or (most is not None and tokens >= most):
         return use, ""
     context = context if most is None else min(context, most)
     note = f"Its {use.images:,} images are {tokens:,} tokens: asked of a context of {context:,}."

@@ -85,12 +85,8 @@ def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespa
     head, _, last = name.rpartition(" ")
     if head and not is_told_in_others(almanac, last):
         check_format(almanac, head, [last])
-    if any(word.lower() == "cpu" for word in unheard):
-        raise Wrong(
-            "What a program takes without a card is not counted here. In llama.cpp weights and caches are as large in the computer's memory as on "
-            f"a card: vram-almanac fits {visible(name)} --free 16GiB --program llama.cpp"
-        )
     if unheard:
+        _check_cpu(asked, name, found, unheard)
         check_format(almanac, name, unheard)
         _check_card(almanac, words, unheard)
         _check_one_model(almanac, asked, name, found, unheard)
@@ -299,6 +295,16 @@ def _as_its_program_does(almanac: Almanac, found: Sequence[Said], asked: argpars
     known = phases_of(almanac, name, version)
     phase = next((phase for phase in ("qlora", "lora") if phase in known and "full-finetune" not in known), None)
     return [Said("phase", phase, f"--phase {phase}") if said.is_loose and phase else said for said in closest]
+
+
+def _check_cpu(asked: argparse.Namespace, name: str, found: Sequence[Said], unheard: Sequence[str]) -> None:
+    """Raises Wrong where the computer alone is what it is to run on: no card is named beside it."""
+    has_card = asked.gpu or asked.free or any(said.option in ("gpu", "free") for said in found)
+    if not has_card and "cpu" in map(str.lower, unheard):
+        raise Wrong(
+            "What a program takes without a card is not counted here. In llama.cpp weights and caches are as large in the computer's memory as on "
+            f"a card: vram-almanac fits {visible(name)} --free 16GiB --program llama.cpp"
+        )
 
 
 def _check_card(almanac: Almanac, words: Sequence[str], unheard: Sequence[str]) -> None:

@@ -122,6 +122,6 @@ def test_cards_of_one_name_say_which_of_them_holds_it(ask_json, ask, macro):
 def test_who_says_how_large_a_card_is_is_told_of_a_card_of_that_size(ask_json, ask):
     """The least of them is one that hardly anybody has: it stands in the note, and not in the answer."""
     told = ask_json("fits", TEXT, "--gpu", "12gb", "--format", "Q4_K_M")
-    assert told["card"]["name"] == "12 GB card" and told["card"]["gpu_id"] in told["card"]["notes"][0]
+    assert told["card"]["name"] == "12 GB NVIDIA card" and told["card"]["gpu_id"] in told["card"]["notes"][0]
     out = ask("fits", TEXT, "--gpu", "2x12gb", "--format", "bf16")[1]
-    assert " on 2 × 12 GB cards, best in bf16 " in " ".join(out.split())
+    assert " on 2 × 12 GB NVIDIA cards, best in bf16 " in " ".join(out.split())

@@ -32,8 +32,8 @@ QUERIES = {
     },
     "scenarios": "SELECT sequences = 1 FROM internal.scenarios('one_scenario')",
     "fits_on": f"SELECT verdict = 'fits' FROM fits_on('rtx-4090', '{TEXT}')",
-    "packed_otherwise": "SELECT count(*) > 0 AND min(more_bytes) > 0 FROM internal.packed_otherwise('cyankiwi/') "
-    f"WHERE model_id = '{TEXT}' AND dtype_id = 'awq-int4'",
+    "counted_kinds": f"SELECT count(*) > 0 AND min(counted_bits) < 5 FROM internal.counted_kinds(['{TEXT}'])",
+    "packed_otherwise": f"SELECT count(*) > 0 AND min(more_bytes) > 0 FROM internal.packed_otherwise('cyankiwi/', ['{TEXT}'])",
     "fits_in": "SELECT verdict = 'fits' AND max_context_tokens > 0 FROM fits_in('one_scenario', 'rtx-4090')",
     "with_program": "SELECT program_reason IS NULL FROM internal.with_program('one_scenario')",
     "with_program_in": "SELECT program_reason IS NULL FROM internal.with_program_in('one_scenario', true)",

@@ -171,7 +171,8 @@ unread AS (
     FROM answered CROSS JOIN named
     JOIN model AS counted ON counted.model_id = answered.model_id
         AND counted.stored_format IS DISTINCT FROM answered.dtype_id
-    LEFT JOIN packed_otherwise(asked::VARCHAR) AS otherwise
+    -- (of all models it would take most of the time)
+    LEFT JOIN packed_otherwise(asked::VARCHAR, (SELECT list(found.model_id) FROM found)) AS otherwise
         ON otherwise.model_id = answered.model_id AND otherwise.dtype_id = answered.dtype_id
     WHERE answered.dtype_id IN (SELECT unnest(string_split(dtype_ids, ' ')) FROM packing_way)
         AND lower(named.name) NOT IN (SELECT lower(model_id) FROM model WHERE anatomy_grade <> 'unknown')

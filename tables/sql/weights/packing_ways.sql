@@ -10,15 +10,15 @@
 --   recurrent layers, of which nearly all copies are packed alike, but by makers that are known to do otherwise
 --   (name_pattern, asked by repository_of); layers that only predict.
 
--- The matrices of each model by kind, and the bits that each is counted at in the formats that are packed in several
--- ways.
-CREATE OR REPLACE VIEW counted_kind AS
+-- The matrices of models (a list; all where it is null) by kind, and the bits that each is counted at in the formats
+-- that are packed in several ways.
+CREATE OR REPLACE MACRO counted_kinds(models) AS TABLE
 WITH kinds AS (
     SELECT tensor.model_id, any_value(model.model_type) AS model_type, operator, tensor_class, role,
         sum(element_count) AS elements, bool_or(operator = 'expert') OVER whole AS has_experts,
         bool_or(tensor_class = 'recurrent') OVER whole AS is_recurrent
     FROM tensor JOIN model USING (model_id)
-    WHERE operator IN ('linear', 'linear-subclass', 'expert')
+    WHERE operator IN ('linear', 'linear-subclass', 'expert') AND coalesce(list_contains(models, tensor.model_id), true)
     GROUP BY tensor.model_id, operator, tensor_class, role
     WINDOW whole AS (PARTITION BY tensor.model_id)
 )
@@ -39,13 +39,13 @@ WHERE rule.dtype_id IN (SELECT unnest(string_split(way.dtype_ids, ' ')) FROM pac
 GROUP BY ALL;
 
 -- By model and format what a copy of that name may hold beyond that, and of what; no row where all ways agree.
-CREATE OR REPLACE MACRO packed_otherwise(name) AS TABLE
+CREATE OR REPLACE MACRO packed_otherwise(name, models) AS TABLE
 SELECT model_id, dtype_id, sum(elements * (bits - counted_bits) / 8)::BIGINT AS more_bytes,
     string_agg(DISTINCT part, ', ' ORDER BY part) AS parts
 FROM (
     SELECT kind.model_id, kind.dtype_id, kind.elements, kind.counted_bits, max(way.element_bits) AS bits,
         arg_max(way.note, way.element_bits) AS part
-    FROM counted_kind AS kind
+    FROM counted_kinds(models) AS kind
     JOIN packing_way AS way ON list_contains(string_split(way.tensor_classes, ' '), kind.tensor_class)
         AND list_contains(string_split(way.dtype_ids, ' '), kind.dtype_id)
         AND coalesce(way.is_recurrent = kind.is_recurrent, true)

@@ -79,7 +79,7 @@ SELECT
 FROM held_as
 LEFT JOIN sums ON sums.model_id = held_as.model_id AND sums.dtype_id = held_as.format
 -- (the checkpoint's own format is what it is)
-LEFT JOIN packed_otherwise('') AS otherwise
+LEFT JOIN packed_otherwise('', NULL) AS otherwise
     ON otherwise.model_id = held_as.model_id AND otherwise.dtype_id = held_as.dtype_id AND NOT held_as.is_as_published,
 LATERAL (SELECT CASE
     -- (as published is asked of a server, and no server loads it)
