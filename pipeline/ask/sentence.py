@@ -299,7 +299,8 @@ def _as_its_program_does(almanac: Almanac, found: Sequence[Said], asked: argpars
 
 def _check_cpu(asked: argparse.Namespace, name: str, found: Sequence[Said], unheard: Sequence[str]) -> None:
     """Raises Wrong where the computer alone is what it is to run on: no card is named beside it."""
-    has_card = asked.gpu or asked.free or any(said.option in ("gpu", "free") for said in found)
+    named = getattr(asked, "gpu", None) or getattr(asked, "free", None)  # (not every command has both)
+    has_card = named or any(said.option in ("gpu", "free") for said in found)
     if not has_card and "cpu" in map(str.lower, unheard):
         raise Wrong(
             "What a program takes without a card is not counted here. In llama.cpp weights and caches are as large in the computer's memory as on "
