@@ -11,6 +11,7 @@ from pipeline.book.scenario import PLAIN, TYPES, USUAL, scenario_grid, written_o
 from pipeline.press import flat, lookup
 from pipeline.press.flat import grid
 from pipeline.press.flat.reading import Reading, Unreadable
+from pipeline.press.flat.steps import joins_of
 from tests.browser.test_formulas import scenarios
 
 MODELS, EACH = 40, 40
@@ -173,3 +174,35 @@ def test_what_is_published_is_worked_out_as_it_is_asked(book, side):
     told = f"SELECT {answers} FROM footprints_in('tier_asked', '{phase}')"
     assert differences(cursor, f"SELECT DISTINCT * FROM (SELECT {answers} FROM answer_{side})", told) == 0
     assert cursor.execute(f"SELECT count(total_bytes) FROM answer_{side}").fetchall()[0][0] > 5_000
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "footprint_of('{model}')",
+        "footprint_of('{model}', phase_id := 'lora', loss := 'fused-at-once', engine_id := 'unsloth')",
+        "fits_on('rtx-4090', '{model}')",
+        "limits_on('rtx-4090', '{model}')",
+        "plans_for('rtx-4090', '{model}')",
+    ],
+)
+def test_nothing_of_a_common_question_hangs_on_its_rows(book, question):
+    """A subquery for each row (a delim join) takes as long to plan as a tenth of all formulas."""
+    (model,) = book.execute("SELECT model_id FROM shape WHERE layer_count > 0 ORDER BY model_id LIMIT 1").fetchone()
+    plan = book.execute("EXPLAIN FROM " + question.format(model=model)).fetchall()[0][1]
+    assert "delim" not in plan.lower()
+
+
+@pytest.mark.parametrize(
+    ("first", "joins"),
+    [
+        ({2: 1}, [2]),
+        ({1: 5, 2: 29}, [1]),
+        ({1: 5, 2: 31}, [1, 2]),
+        ({1: 1, 4: 10, 5: 10}, [1, 4]),
+        ({1: 1, 3: 40, 9: 40}, [1, 3, 9]),
+    ],
+)
+def test_a_row_is_joined_again_where_that_saves_more_than_a_join(first, joins):
+    """By step, how many columns are first read there; a join is worth 30 columns that are handed on by one step."""
+    assert joins_of(first, 30) == joins

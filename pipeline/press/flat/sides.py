@@ -9,7 +9,7 @@ import polars as pl
 from pipeline.book.scenario import TYPES
 from pipeline.book.schema import COLUMNS, DUCKDB_TYPES
 from pipeline.press.flat.reading import ASKED, Lookup, Reading
-from pipeline.press.flat.steps import Steps
+from pipeline.press.flat.steps import JOIN_WORTH, Steps
 from pipeline.press.flat.values import Node
 
 OF_MODEL = "shape"  # the one table of which formulas read more than they join
@@ -53,7 +53,7 @@ class Formulas:
         if phases:
             asked |= dict.fromkeys((self.phase, self.phase_asked), forest.one_of(self.phase_asked, phases))
         lookups, outputs = self.side(is_serving, asked)
-        steps = Steps(lookups, outputs, WORTH)
+        steps = Steps(lookups, outputs, WORTH, JOIN_WORTH)
         self.read_of_model(steps.order)
         if phases:
             return steps, forest.among([self.phase_asked, *map(forest.text, phases)])

@@ -22,7 +22,10 @@ WITH RECURSIVE limit_card AS MATERIALIZED (
 ),
 limit_said AS (SELECT {arguments}),
 limit_asked AS (
-    SELECT * REPLACE (known_model(model_id) AS model_id) FROM with_program_in('limit_said', {is_plain})
+    -- (known_model, by a join)
+    SELECT asked.* REPLACE (coalesce(named.model_id, asked.model_id) AS model_id)
+    FROM with_program_in('limit_said', {is_plain}) AS asked
+    LEFT JOIN model_name AS named ON named.name = lower(asked.model_id)
 ),
 -- what was asked, and its axes: how far each is looked along and in which steps
 limit_base AS MATERIALIZED (
@@ -56,18 +59,18 @@ limit_search AS (
     UNION ALL
     (
         WITH limit_place AS (
-            SELECT search.axis, least(place * ceil(search.steps / constants.limit_search_places)::BIGINT, search.steps)
-                * search.step AS tried
+            SELECT search.axis, least(unnest(range(1, constants.limit_search_places::BIGINT + 1))
+                * ceil(search.steps / constants.limit_search_places)::BIGINT, search.steps) * search.step AS tried
             FROM limit_search AS search CROSS JOIN constants
-                CROSS JOIN unnest(range(1, constants.limit_search_places::BIGINT + 1)) AS places(place)
             WHERE search.round = 0
             UNION ALL
-            SELECT search.axis, tried
-            FROM limit_search AS search CROSS
-                JOIN unnest(range(search.last_enough + search.step, search.first_over, search.step)) AS places(tried)
-                WHERE search.round = 1
+            SELECT search.axis, unnest(range(search.last_enough + search.step, search.first_over, search.step))
+            FROM limit_search AS search
+            WHERE search.round = 1
         ),
-        limit_step AS (
+        -- (materialized: rows that are told apart come in small parts, each of which takes the formulas as long as a
+        -- large one)
+        limit_step AS MATERIALIZED (
             SELECT DISTINCT base.* EXCLUDE (context_asked, sequences_asked, step, longest)
                 REPLACE (iif(place.axis = 'context', place.tried, base.context_tokens) AS context_tokens,
                     iif(place.axis = 'context', base.sequences, place.tried) AS sequences)
@@ -115,7 +118,7 @@ limit_found AS MATERIALIZED (FROM limit_search WHERE round = 2),
 limit_told AS (
     SELECT footprint.*, coalesce(gpu.gpu_id, limit_card.gpu_id) AS card_id,
         most_requests(footprint.engine_id, constants) AS most_by_engine,
-        with_nearest_once(missing_reason(gpu.gpu_id, limit_card.gpu_id, footprint.total_bytes,
+        with_nearest(missing_reason(gpu.gpu_id, limit_card.gpu_id, footprint.total_bytes,
             footprint.unknown_reason, coalesce(card_reason(running),
                 images_reason(running, asked_number(named.images)), program_card_reason(named, card_row.card),
                 kv_reason(kv, older.least_capability, gpu.vendor, gpu.compute_capability))),

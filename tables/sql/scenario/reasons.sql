@@ -130,8 +130,8 @@ CREATE OR REPLACE MACRO chunk_reason(model, scenario) AS CASE
         THEN 'loss := ' || scenario.loss || ' is of Unsloth before 2026.10: lora or qlora with engine_id := unsloth'
     WHEN model.has_logit_cap THEN 'what the loss of Unsloth before 2026.10 holds of logits that are capped is not '
         || 'described: ask for a later version'
-    WHEN scenario.loss NOT IN (SELECT kernel.loss FROM loss_kernel AS kernel
-            WHERE list_contains(string_split(kernel.model_types, ' '), model.model_type))
+    WHEN NOT coalesce(list_contains(string_split((SELECT kernel.model_types FROM loss_kernel AS kernel
+            WHERE kernel.loss = scenario.loss), ' '), model.model_type), false)
         THEN 'what the loss of Unsloth before 2026.10 holds of models of type ' || coalesce(model.model_type, '?')
             || ' is not described: ask for a later version'
     WHEN scenario.loss = 'fused-at-once' AND chunk_of_all_tokens(model, scenario) > scenario.unsloth_chunk_bytes_most
