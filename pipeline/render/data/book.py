@@ -124,6 +124,10 @@ class Book:
         at = self.row(model) * self._step
         return self.array[at : at + self._step : self.width]
 
+    def is_told(self, model: int) -> bool:
+        """Whether any scenario of a model has a total on one GPU."""
+        return any(map(UNKNOWN_KIB.__ne__, self.totals_on_one(model)))
+
     def is_known(self, model: int, scenario: Scenario) -> bool:
         """Whether any GPU count of the scenario has a total."""
         return min(self.totals(model, self.index[scenario])[: len(self.counts)]) != UNKNOWN_KIB

@@ -72,9 +72,9 @@ class Window:
             footprints.join(wanted.lazy(), on=wanted.columns, how="semi").select(limits.columns_with(NEEDED)).collect()
         )
         phases = list(dict.fromkeys(phase for phase, _d, _e in columns))
-        one = [limits.points(self.book.folder, phase, NEEDED, read, asked, known).drop("need") for phase in phases]
-        several = known.filter(pl.col("gpu_count") > 1).select(one[0].columns)
-        return pl.concat([*one, several])
+        one = limits.points(self.book.folder, phases, NEEDED, read, asked, known).drop("need")
+        several = known.filter(pl.col("gpu_count") > 1).select(one.columns)
+        return pl.concat([one, several])
 
     def _frame(self, points: pl.DataFrame, columns: list[tuple[str, str, str]]) -> pl.DataFrame:
         """Those of some columns, as the pages open a phase."""
