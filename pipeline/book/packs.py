@@ -226,7 +226,8 @@ def _content(pack: Path, told: Mapping[str, Any], names: Collection[str]) -> dic
 
 
 def _table(content: bytes) -> pa.Table:
-    return pq.read_table(pa.BufferReader(content))
+    # (thousands of rows have one key)
+    return pq.read_table(pa.BufferReader(content), read_dictionary=["key"])
 
 
 def _few(held: pa.Table) -> int:

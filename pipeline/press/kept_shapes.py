@@ -69,11 +69,13 @@ def _made(
     """The rows of some models. They are made where these are alone, in a transaction that is undone."""
     connection.execute("BEGIN")
     try:
+        alone = f"WHERE model_id NOT IN {_GIVEN}"
         for name in set(frames) - set(_OF_ALL):
-            connection.execute(f"DELETE FROM {name} WHERE model_id NOT IN {_GIVEN}", {"models": models})
+            connection.execute(f"DELETE FROM {name} {alone}", {"models": models})
         make(KEPT)
+        for name in KEPT:  # every model may have a row
+            connection.execute(f"DELETE FROM {name} {alone}", {"models": models})
         made = {name: name for name in KEPT} | {CONTENT: f"({content_of(connection)})"}
-        own, asked = f"WHERE model_id IN {_GIVEN} ORDER BY ALL", {"models": models}
-        return {n: connection.sql(f"FROM {rows} {own}", params=asked).to_arrow_table() for n, rows in made.items()}
+        return {name: connection.sql(f"FROM {rows} ORDER BY ALL").to_arrow_table() for name, rows in made.items()}
     finally:
         connection.execute("ROLLBACK")
