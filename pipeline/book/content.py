@@ -29,8 +29,8 @@ def content_of(connection: duckdb.DuckDBPyConnection) -> str:
 
 
 def keep_contents(connection: duckdb.DuckDBPyConnection) -> None:
-    """Makes a table of the answer."""
-    connection.execute(f"CREATE OR REPLACE TABLE {CONTENT} AS {content_of(connection)}")
+    """Makes a table of the answer, where there is none yet."""
+    connection.execute(f"CREATE TABLE IF NOT EXISTS {CONTENT} AS {content_of(connection)}")
 
 
 def rows_as_text(

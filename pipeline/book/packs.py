@@ -94,7 +94,7 @@ class Packs:
                 self._remove(pack)
                 continue
             wanted -= has
-            self._use(pack)
+            self.use(pack)
             yield sorted(has), content
 
     def places(self, keys: Collection[str]) -> dict[str, Path]:
@@ -108,7 +108,7 @@ class Packs:
         if content is None:
             self._remove(pack)
             return None
-        self._use(pack)
+        self.use(pack)
         return content[name]
 
     def put(self, keys: Sequence[str], tables: Mapping[str, pa.Table]) -> bool:
@@ -135,7 +135,7 @@ class Packs:
                 if not pack.exists():
                     made.rename(pack)
                 self._told.pop(pack, None)
-                self._use(pack)
+                self.use(pack)
         except OSError:
             return False
         return True
@@ -184,7 +184,8 @@ class Packs:
             return []
         return sorted(p for p in self.folder.iterdir() if p.is_dir() and not p.name.startswith("."))
 
-    def _use(self, pack: Path) -> None:
+    def use(self, pack: Path) -> None:
+        """It is not removed by this run."""
         self.used.add(pack)
         with suppress(OSError):  # of another user: then it is only older than it is
             os.utime(pack)
@@ -225,7 +226,8 @@ def _content(pack: Path, told: Mapping[str, Any], names: Collection[str]) -> dic
 
 
 def _table(content: bytes) -> pa.Table:
-    return pq.read_table(pa.BufferReader(content))
+    # (thousands of rows have one key)
+    return pq.read_table(pa.BufferReader(content), read_dictionary=["key"])
 
 
 def _few(held: pa.Table) -> int:

@@ -20,7 +20,9 @@ import pyarrow.parquet as pq
 
 from pipeline.base.failures import interruptible
 from pipeline.base.progress import Progress, quiet, step
+from pipeline.book.content import WEEKLY, rows_as_text
 from pipeline.book.packs import Packs, fingerprint
+from pipeline.book.reads import read_by
 from pipeline.book.schema import PUBLISHED
 from pipeline.hub.snapshot import Snapshot
 from pipeline.press import blank, blocks, file, same_bytes
@@ -39,6 +41,7 @@ from pipeline.press.work import work_of
 # and 1.0 with 1 GB, in as many seconds
 MEMORY = "1500MB"
 ROW_GROUP_ROWS = 50_000
+PIPELINES = "pipeline_compatibility"
 # what a person opens in a spreadsheet
 CSV_ROWS = 50_000
 # models of a group of rows of footprint.parquet: footer and group are alike then (tests/press/test_over_http.py asks what a reader fetches)
@@ -74,12 +77,14 @@ def build_tables(
         with step(progress, "plans"):
             fill_plans(connection, packs)
             _keep_rows(connection, "rule_error")
-            _keep_rows(connection, "pipeline_compatibility")
+            same = _SameFiles(packs, entered)
+            same.keys[PIPELINES] = _of_pipelines(connection) if packs else ""
+            _keep_rows(connection, PIPELINES, same.rows_of(folder / f"{PIPELINES}.parquet"))
         arguments = _arguments(connection, packs)
         connection.execute("USE memory; DETACH workshop")
         with same_bytes.writing(workshop, folder / DATABASE, arguments, packs) as wait:
             connection.execute(f"ATTACH '{_quoted(workshop)}' AS workshop (READ_ONLY); USE workshop")
-            counts = _export(connection, folder, progress, packs, entered)
+            counts = _export(connection, folder, progress, packs, same)
             with step(progress, DATABASE):
                 wait()
     workshop.unlink()
@@ -101,11 +106,23 @@ def _arguments(connection: duckdb.DuckDBPyConnection, packs: Packs | None) -> di
     return json.loads(known)
 
 
-def _keep_rows(connection: duckdb.DuckDBPyConnection, name: str) -> None:
-    """A table in the place of a view: it is asked for again and again, and each time would be worked out anew."""
+def _keep_rows(connection: duckdb.DuckDBPyConnection, name: str, known: pa.Table | None = None) -> None:
+    """A table in the place of a view: it is asked for again and again, and each time would be worked out anew. Its rows may be `known`."""
     connection.execute(f"CREATE TABLE kept_rows ({declared_columns(PUBLISHED[name])})")
-    connection.execute(f"INSERT INTO kept_rows BY NAME FROM {name}")
+    if known is not None:
+        connection.register("known", known)
+    connection.execute(f"INSERT INTO kept_rows BY NAME FROM {name if known is None else 'known'}")
+    connection.unregister("known")
     connection.execute(f"DROP VIEW {name}; ALTER TABLE kept_rows RENAME TO {name}")
+
+
+def _of_pipelines(connection: duckdb.DuckDBPyConnection) -> str:
+    """The key of all verdicts of pipelines: of the rows that these have in the tables that they are made of."""
+    piped = "(SELECT DISTINCT model_id FROM component)"
+    said = rows_as_text(connection, read_by(connection, [PIPELINES]), piped, WEEKLY)
+    query = f"SELECT sha256(concat_ws(' ', $made_of, string_agg(model_id || said, ' ' ORDER BY model_id, said))) FROM ({said})"
+    [(key,)] = connection.execute(query, {"made_of": f"{PIPELINES} {fingerprint()}"}).fetchall()
+    return key
 
 
 def write_file(connection: duckdb.DuckDBPyConnection, path: Path, packs: Packs | None = None) -> None:
@@ -118,27 +135,26 @@ def _export(
     folder: Path,
     progress: Progress,
     packs: Packs | None,
-    entered: Collection[str],
+    same: _SameFiles,
 ) -> dict[str, int]:
-    """One Parquet file per table, sorted so that a remote reader fetches little; and a CSV of what a person opens. The files of what is not
-    `entered` by models are copied from `packs`."""
+    """One Parquet file per table, sorted so that a remote reader fetches little; and a CSV of what a person opens. Those that are the `same` as
+    before are copied."""
     # (it knows the rules of verdicts as pages do; who reads one config needs neither)
     from pipeline.press.compatibility import write_compatibility
 
     counts = {}
     contents = blocks.contents_of(connection, packs)
-    same = _SameFiles(packs)
     for name, table in progress(list(PUBLISHED.items()), desc="tables"):
         path = folder / f"{name}.parquet"
         if name == "compatibility":
             counts[name] = write_compatibility(connection, path, packs, contents)
             continue
-        counts[name] = connection.execute(f"SELECT count(*) FROM {name}").fetchall()[0][0]
         if name == "footprint":
-            write_footprints(connection, path, packs, contents)
+            counts[name] = write_footprints(connection, path, packs, contents)
             continue
+        counts[name] = connection.execute(f"SELECT count(*) FROM {name}").fetchall()[0][0]
         files = [path, path.with_suffix(".csv")] if counts[name] <= CSV_ROWS else [path]
-        if name not in entered and same.bring(files):
+        if same.bring(name, files):
             continue
         columns = ", ".join(f'"{column.name}"' for column in table.columns)
         query = f"SELECT {columns} FROM {name} ORDER BY {', '.join(table.key)}"
@@ -148,43 +164,59 @@ def _export(
         )
         if counts[name] <= CSV_ROWS:
             connection.execute(f"COPY ({query}) TO '{_quoted(folder / name)}.csv' (FORMAT csv, HEADER)")
-        if name not in entered:
-            same.keep(files)
+        same.keep(name, files)
     same.end()
     return counts
 
 
 class _SameFiles:
-    """The files of tables that say the same whatever models there are, in one pack."""
+    """The files of tables that say the same while their key is the same: in one pack those that no model enters."""
 
-    def __init__(self, packs: Packs | None) -> None:
+    def __init__(self, packs: Packs | None, entered: Collection[str]) -> None:
         self.packs = packs
-        self.key = hashlib.sha256(f"same files {fingerprint()}".encode()).hexdigest()
-        self.pack = packs.places([self.key]).get(self.key) if packs else None
-        self.new: list[Path] = []
+        key = hashlib.sha256(f"same files {fingerprint()}".encode()).hexdigest()
+        self.keys = dict.fromkeys(PUBLISHED.keys() - entered, key)
+        self.new: dict[str, list[Path]] = {}
+        self._packs: dict[str, Path | None] = {}
 
-    def bring(self, files: Sequence[Path]) -> bool:
-        """Writes some as they were; False where they are not known."""
-        for path in files:
-            content = self.packs.content(self.pack, path.name) if self.packs and self.pack else None
-            if content is None:
-                self.pack = None  # damaged, and removed
-                return False
-            path.write_bytes(content)
+    def bring(self, name: str, files: Sequence[Path]) -> bool:
+        """Writes those of a table as they were; False where they are not known."""
+        content = [self._content(name, path) for path in files]
+        if None in content:
+            return False
+        for path, written in zip(files, content, strict=True):
+            path.write_bytes(written)
         return True
 
-    def keep(self, files: Sequence[Path]) -> None:
-        self.new += files
+    def rows_of(self, path: Path) -> pa.Table | None:
+        """The rows of a table that its file would hold."""
+        content = self._content(path.stem, path)
+        return None if content is None else pq.read_table(pa.BufferReader(content))
+
+    def _content(self, name: str, path: Path) -> bytes | None:
+        key = self.keys.get(name)
+        if not self.packs or not key:
+            return None
+        if key not in self._packs:
+            self._packs[key] = self.packs.places([key]).get(key)
+        content = self.packs.content(self._packs[key], path.name) if self._packs[key] else None
+        if content is None:
+            self._packs[key] = None  # damaged, and removed
+        return content
+
+    def keep(self, name: str, files: Sequence[Path]) -> None:
+        if name in self.keys:
+            self.new.setdefault(self.keys[name], []).extend(files)
 
     def end(self) -> None:
-        if self.packs and self.new:
-            self.packs.put_files([self.key], {path.name: path.read_bytes() for path in self.new})
+        for key, files in self.new.items() if self.packs else ():
+            self.packs.put_files([key], {path.name: path.read_bytes() for path in files})
 
 
 def write_footprints(
     connection: duckdb.DuckDBPyConnection, path: Path, packs: Packs | None = None, contents: Contents | None = None
-) -> None:
-    """A few models at a time. Who reads one model over a network reads the footer and one group of rows: groups are as many as make the two
+) -> int:
+    """A few models at a time. Returns the rows. Who reads one model over a network reads the footer and one group of rows: groups are as many as make the two
     alike and hold whole models, and the footer has ranges of values for models alone, since a group has all of whatever else rows are looked
     up by."""
     table = PUBLISHED["footprint"]
@@ -211,7 +243,7 @@ def write_footprints(
             yield file_of(rows.filter(pc.is_in(rows["model_id"], pa.array(block.models))))
 
     contents = contents or blocks.contents_of(connection, packs)
-    blocks.write(contents, path, FOOTPRINTS, file_of(rows_of([])), worked_out, packs)
+    return blocks.write(contents, path, FOOTPRINTS, file_of(rows_of([])), worked_out, packs)
 
 
 def _quoted(text: object) -> str:

@@ -1,18 +1,22 @@
 """Checks of the data: each is a query that returns the bad rows, derived from the schema or kept in tables/checks/*.sql.
 
-A check that returns rows stops a publish and is named with the first of them.
+A check that returns rows stops a publish and is named with the first of them. What packs know to have passed is a footprint's content, and is not
+asked of it again: most of the time goes into millions of rows that are as they were.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import duckdb
 
 from pipeline.base.progress import Progress, quiet
 from pipeline.base.readonly import reading
+from pipeline.book.content import CONTENT
 from pipeline.book.facts import TABLES
+from pipeline.book.packs import Packs, digest_of, fingerprint
 from pipeline.book.schema import ENUMS, PUBLISHED, Table
 from pipeline.press.held import of_twins
 
@@ -27,16 +31,34 @@ _OF_OTHER_MODELS = (*_OF_OTHERS, "serving_run", "outcome", "repository_file", "d
 _MATERIALISED = [table for table in PUBLISHED.values() if table.name != "compatibility"]
 
 
-def run_checks(database: Path, progress: Progress = quiet) -> list[str]:
+def run_checks(database: Path, progress: Progress = quiet, packs: Packs | None = None) -> list[str]:
     """What is wrong with a built database: one line per failed check. Empty means that all passed."""
     failures = []
     with reading(database) as connection:
-        asked = list(all_checks(_shares_footprints(connection)))
+        keys = _keys(connection) if packs else {}
+        passed = packs.places(keys) if packs else {}
+        left = [keys[key] for key in keys.keys() - passed.keys()] if packs else None
+        asked = list(all_checks(_shares_footprints(connection, left)))
         for name, query in progress(asked, desc="checks", total=len(asked)):
             rows = connection.execute(f"FROM ({query}) LIMIT {_SHOWN}").fetchall()
             if rows:
                 failures.append(f"{name}: {'; '.join(map(str, rows))}")
+    if packs and not failures:
+        for pack in set(passed.values()):
+            packs.use(pack)
+        packs.put_files(sorted(keys.keys() - passed.keys()), {})
     return failures
+
+
+def _keys(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
+    """The models that have footprints of their own, by a hash of all that these, and what is asked of them, are made of."""
+    query = f"""
+        SELECT model_id, content, string_agg(dtype_id, ' ' ORDER BY dtype_id) FROM twin JOIN {CONTENT} USING (model_id)
+        WHERE model_id = first_id GROUP BY ALL
+    """
+    made_of = f"checks {fingerprint()} {digest_of([FOLDER], ['.sql'])}"
+    found = connection.execute(query).fetchall()
+    return {hashlib.sha256(" ".join([made_of, *row]).encode()).hexdigest(): row[0] for row in found}
 
 
 def count_of(database: Path) -> int:
@@ -74,11 +96,15 @@ _SHARED = (
 )
 
 
-def _shares_footprints(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Whether the file has footprints as a view; then those of the first of each are one, too."""
+def _shares_footprints(connection: duckdb.DuckDBPyConnection, left: Sequence[str] | None = None) -> bool:
+    """Whether the file has footprints as a view; then those of the first of each, or of some models that are left, are one, too."""
     if not connection.execute("SELECT 1 FROM duckdb_views() WHERE view_name = 'footprint' AND NOT internal").fetchall():
         return False
-    connection.execute(f"CREATE TEMP VIEW {_OF_FIRST} AS {of_twins('footprint')} WHERE twin.model_id = twin.first_id")
+    own = "twin.model_id = twin.first_id"
+    if left is not None:
+        connection.execute("CREATE TEMP TABLE asked AS SELECT unnest($left::VARCHAR[]) AS model_id", {"left": left})
+        own += " AND held.model_id IN (SELECT model_id FROM temp.asked)"
+    connection.execute(f"CREATE TEMP VIEW {_OF_FIRST} AS {of_twins('footprint')} WHERE {own}")
     return True
 
 

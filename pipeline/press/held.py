@@ -160,6 +160,8 @@ def published(source: str, name: str) -> str | None:
 
 def renamed(rows: pa.Table, column: str, other: str, names: Mapping[str, str]) -> pa.Table:
     """The rows that have one of some names in a column, with what it stands for in another one's place. (A join took as long as all else.)"""
-    places = pc.index_in(rows[column].combine_chunks(), pa.array(list(names), pa.string()))
-    meant = pa.array(list(names.values()), pa.string()).take(places)
-    return rows.drop_columns(column).append_column(other, meant).filter(pc.is_valid(places))
+    held = rows[column].combine_chunks()
+    held = held if pa.types.is_dictionary(held.type) else held.dictionary_encode()
+    meant = pa.array([names.get(name) for name in held.dictionary.to_pylist()], pa.string()).take(held.indices)
+    told = rows.drop_columns(column).append_column(other, meant)
+    return told.filter(pc.is_valid(meant)) if meant.null_count else told

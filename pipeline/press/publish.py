@@ -114,7 +114,7 @@ def _build_tables(
 ) -> None:
     tables.mkdir()
     counts = build.build_tables(tables, snapshot, progress, packs)
-    failures = checks.run_checks(tables / build.DATABASE, progress)
+    failures = checks.run_checks(tables / build.DATABASE, progress, packs)
     if failures:
         raise PublishError("the data did not pass its checks:\n" + "\n".join(failures))
     with step(progress, "changes"):

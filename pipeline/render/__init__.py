@@ -58,7 +58,7 @@ def render(
     with ExitStack() as held:
         held.enter_context(at_hand(tables_dir / "almanac.duckdb"))
         with step(progress, "reading tables"):
-            pages = ModelPages(tables.read(tables_dir), where.site, packs)
+            pages = ModelPages(tables.read(tables_dir, packs), where.site, packs)
             book = pages.book
         crew = held.enter_context(Crew(pages, hands(len(book.models)) if processes is None else processes))
         with step(progress, "prose"):
@@ -164,8 +164,8 @@ def _replace(html: str, values: dict[str, str]) -> str:
 def _version(book, data: dict[str, str]) -> str:
     """A name for what the browser may keep: it changes when a script, a style or a number does."""
     digest = hashlib.sha256()
-    for row in book.model_rows(range(len(book.models))):
-        digest.update(row)
+    digest.update(book.array)
+    digest.update(repr([book.row(model) for model in range(len(book.models))]).encode())
     for file in sorted(ASSETS.iterdir()):
         digest.update(file.read_bytes())
     for text in data.values():

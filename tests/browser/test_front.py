@@ -69,7 +69,7 @@ def test_the_longest_contexts_are_those_of_the_pages_for_every_card(open_page, t
     cards = {g["gpu_id"]: g["capacity_bytes"] for g in tiny["gpu"]}
     wanted = {}
     for phase in ("inference", "lora", "qlora", "full-finetune"):
-        points = limits.points(tiny["folder"], phase)
+        points = limits.points(tiny["folder"], [phase])
         if phase != "inference":
             points = points.filter(optimizer_id="adamw", checkpointing="full")
         for row in limits.longest(points.filter(sequences=1), cards, tiny["constant"]).to_dicts():

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from pipeline.base.caches import cache_folder
+from pipeline.book.content import keep_contents
 from pipeline.book.packs import Packs
 from pipeline.press import blank, kept_shapes
 from pipeline.press.anatomise import anatomise
@@ -35,6 +36,7 @@ def filled(frames: Frames, packs: Packs | None) -> Iterator[duckdb.DuckDBPyConne
 def rows_of(frames: Frames, packs: Packs | None) -> dict[str, list[str]]:
     """The rows of all tables that a file keeps."""
     with filled(frames, packs) as connection:
+        keep_contents(connection)  # where nothing is kept they are asked for later
         query = "SELECT table_name FROM duckdb_tables() WHERE NOT temporary ORDER BY 1"
         names = [name for (name,) in connection.execute(query).fetchall()]
         return {name: sorted(map(repr, connection.execute(f'FROM "{name}"').fetchall())) for name in names}

@@ -13,6 +13,7 @@ import pytest
 from pipeline.book import packs
 from pipeline.book.content import CONTENT
 from pipeline.book.packs import Packs
+from pipeline.book.schema import PUBLISHED
 from pipeline.press import build, held, lookup
 
 # small, of several kinds: few formats fit, so that a question is answered soon
@@ -180,18 +181,22 @@ def test_many_edits_are_as_if_all_were_worked_out_anew(shelf, tmp_path, monkeypa
 
 def test_files_that_no_model_enters_are_brought_as_they_were_or_not_at_all(tmp_path):
     kept, written = Packs(tmp_path / "packs"), [tmp_path / "gpu.parquet", tmp_path / "gpu.csv"]
-    first = build._SameFiles(kept)
-    assert not first.bring(written)
-    for path in written:
-        path.write_text(path.name)
-    first.keep(written)
+    entered = PUBLISHED.keys() - {"gpu"}
+    first = build._SameFiles(kept, entered)
+    assert not first.bring("gpu", written)
+    pq.write_table(pa.table({"gpu_id": ["t4"]}), written[0])
+    written[1].write_text("gpu_id\nt4\n")
+    first.keep("gpu", written)
+    first.keep("model", [tmp_path / "which models enter"])
     first.end()
     other = [tmp_path / "other" / path.name for path in written]
     other[0].parent.mkdir()
-    assert build._SameFiles(Packs(kept.folder)).bring(other)
+    again = build._SameFiles(Packs(kept.folder), entered)
+    assert again.bring("gpu", other) and not again.bring("model", other)
     assert [path.read_bytes() for path in other] == [path.read_bytes() for path in written]
+    assert again.rows_of(other[0]).to_pylist() == [{"gpu_id": "t4"}]
     cut(next(kept.folder.glob("*/gpu.csv")))
-    assert not build._SameFiles(Packs(kept.folder)).bring(other)
+    assert not build._SameFiles(Packs(kept.folder), entered).bring("gpu", other)
 
 
 def test_kept_rows_go_to_the_model_that_has_their_content_now():

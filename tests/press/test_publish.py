@@ -42,7 +42,7 @@ def stages(monkeypatch, tmp_path):
 
     monkeypatch.setattr(publishing.build, "build_tables", build_tables)
     monkeypatch.setattr(publishing.changes, "write", lambda tables, sources, versions, release, records, packs: None)
-    monkeypatch.setattr(publishing.checks, "run_checks", lambda database, progress: [])
+    monkeypatch.setattr(publishing.checks, "run_checks", lambda *_: [])
     monkeypatch.setattr(publishing.render, "render", render)
     root = tmp_path / "root"
     for name in (
@@ -156,9 +156,7 @@ def test_a_failing_stage_leaves_the_last_good_build(stages, monkeypatch, stage):
     if stage == "site":  # the tables were whole before it failed: they are published, and the site is as it was
         kept = {name: content for name, content in before.items() if name.startswith("site/")}
     if stage == "checks":
-        monkeypatch.setattr(
-            publishing.checks, "run_checks", lambda database, progress: ["gpu: key is unique: ('a', 2)"]
-        )
+        monkeypatch.setattr(publishing.checks, "run_checks", lambda *_: ["gpu: key is unique: ('a', 2)"])
         with pytest.raises(publishing.PublishError, match="key is unique"):
             run(root, output)
     else:

@@ -8,8 +8,10 @@ import types
 import polars as pl
 import pytest
 
+from pipeline.book.packs import Packs
 from pipeline.render.data import made, window, works
 from pipeline.render.data import tables as tables_module
+from pipeline.render.data.kept import Kept
 from pipeline.render.pages.models import ModelPages
 from tests.render.tiny_tables import built
 
@@ -170,9 +172,27 @@ def test_a_wish_means_models_by_task_and_name(found):
     assert embed.means(model("a/e5", task="feature-extraction"))
 
 
-def test_a_file_holds_what_its_wishes_ask_of_one_sequence(found):
-    frame = found.frames["chat"]
-    assert frame.filter(pl.col("phase_id") != "inference").is_empty() and set(frame["sequences"]) == {1}
+def test_a_file_holds_what_its_wishes_ask_of_one_sequence(found, tables):
+    frame, who = found.frame("chat"), ["model_id", "phase_id", "dtype_id", "engine_id", "context_tokens"]
+    assert set(frame["phase_id"]) == {"inference"}
+    one = pl.read_parquet(tables / "footprint.parquet").filter(gpu_count=1, sequences=1)
+    both = frame.join(one, on=who, suffix="_published").filter(pl.col("total_bytes_published").is_not_null())
+    assert both.height > 10 and both["total_bytes"].equals(both["total_bytes_published"], check_names=False)
+
+
+@pytest.fixture(scope="module")
+def files(found):
+    return found.files()
+
+
+def test_lines_that_are_kept_are_those_that_are_read(tables, files, tmp_path, monkeypatch):
+    book = tables_module.read(tables)
+    contents = {model["model_id"]: f"content of {model['model_id']}" for model in book.models}
+    paths = ModelPages(book).paths
+    read = window.Window(book, paths, Kept(contents, None, Packs(tmp_path)))
+    monkeypatch.setattr(window.Window, "_points", None)  # nobody reads them again
+    kept = window.Window(book, paths, Kept(contents, None, Packs(tmp_path)))
+    assert read.files() == kept.files() == files and any(read.lines.values())
 
 
 def test_a_picture_is_a_line_by_its_side_and_unknown_has_its_reason():

@@ -76,23 +76,27 @@ def cards(found: Iterable[tuple[str, tuple]]) -> list[dict]:
     return [plain(best._asdict()) | {"gpu_ids": ids} for best, ids in groups.items()]
 
 
-def gpu(row: dict, opening: dict, found: Iterable[tuple[str, tuple]]) -> dict:
-    """A card, and the models that one of it runs: by verdict, format and engine the longest context of each."""
-    groups: dict[tuple, dict[str, int]] = {}
-    for model_id, best in found:
-        if best.verdict in ("fits", "shorter"):
-            key = (best.verdict, best.dtype_id, best.engine_id)
-            groups.setdefault(key, {})[model_id] = best.max_context_tokens
-    names = ("verdict", "dtype_id", "engine_id")
-    order = sorted(groups, key=lambda key: (VERDICTS.index(key[0]), key[1:]))
+def gpu(row: dict, opening: dict, runs: list[dict]) -> dict:
+    """A card, and the models that one of it runs."""
     return {
         "api_version": VERSION,
         "gpu": plain({c: row[c] for c in PUBLISHED["gpu"].column_names}),
         "phase_id": "inference",
         "context_tokens": opening["context_tokens"],
         "sequences": opening["sequences"],
-        "runs": [dict(zip(names, key, strict=True)) | {"max_context_tokens": groups[key]} for key in order],
+        "runs": runs,
     }
+
+
+def runs(found: Iterable[tuple[str, tuple]]) -> list[dict]:
+    """Of what a card does with models those that one of it runs: by verdict, format and engine the longest context of each."""
+    groups: dict[tuple, dict[str, int]] = {}
+    for model_id, (verdict, dtype_id, engine_id, most_tokens, *_rest) in found:
+        if verdict in ("fits", "shorter"):
+            groups.setdefault((verdict, dtype_id, engine_id), {})[model_id] = most_tokens
+    names = ("verdict", "dtype_id", "engine_id")
+    order = sorted(groups, key=lambda key: (VERDICTS.index(key[0]), key[1:]))
+    return [dict(zip(names, key, strict=True)) | {"max_context_tokens": groups[key]} for key in order]
 
 
 RANKS, FIGURES = (

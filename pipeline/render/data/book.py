@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import compress
 from pathlib import Path
 
 from pipeline.book.components import COMPONENTS
@@ -123,6 +124,10 @@ class Book:
         """Every scenario of a model on one GPU."""
         at = self.row(model) * self._step
         return self.array[at : at + self._step : self.width]
+
+    def is_told(self, model: int) -> bool:
+        """Whether any scenario of a model has a total on one GPU."""
+        return any(map(UNKNOWN_KIB.__ne__, self.totals_on_one(model)))
 
     def is_known(self, model: int, scenario: Scenario) -> bool:
         """Whether any GPU count of the scenario has a total."""
@@ -242,7 +247,7 @@ class Book:
         models = [sharing[row] for row in range(len(sharing))]
         for s in self.rows(sorted(phases)):
             totals = self.column(self.index[s])
-            number = sum(n for n, total in zip(models, totals, strict=True) if total != UNKNOWN_KIB)
+            number = sum(compress(models, map(UNKNOWN_KIB.__ne__, totals)))
             known[s.context_tokens] = max(known.get(s.context_tokens, 0), number)
         most = max(known.values(), default=0)
         return sorted(c for c, n in known.items() if n >= COMMON * most)

@@ -20,7 +20,7 @@ from pipeline import ROOT
 from pipeline.base.readonly import reading
 from pipeline.book.content import CONTENT, WEEKLY, rows_as_text
 from pipeline.book.packs import Packs, fingerprint
-from pipeline.book.reads import read_by
+from pipeline.book.reads import Reads
 
 # what makes a site, beside what makes tables
 _MADE_OF = (ROOT / "pipeline" / "render", ROOT / "pipeline" / "base", ROOT / "site", ROOT / "mkdocs.yml")
@@ -110,6 +110,7 @@ class Answers:
 
     def __init__(self, kept: Kept, database: Path) -> None:
         self.kept, self.database = kept, database
+        self._reads: Reads | None = None
 
     def of(
         self, what: str, models: Sequence[str], macros: tuple[str, ...], make: Make, asked: object = None
@@ -117,7 +118,8 @@ class Answers:
         """What `make` gives of some models, which asks these macros, or others with the same tables; `asked` is what it asks them beside models.
         Names (of tables, for those whose text is put together) stand for themselves. What is not answered is left out."""
         with reading(self.database) as connection:
-            tables = read_by(connection, macros)
+            self._reads = self._reads or Reads(connection)
+            tables = self._reads.by(macros)
             rows = rows_in(connection, tables, models) if tables else {}
         own = {name: [name, rows.get(name), asked] for name in models}
         found = self.kept.by_content(what, models, lambda some: dict.fromkeys(some) | make(some), own)

@@ -7,6 +7,7 @@ GPU and, where the database holds one, the ladder between and beyond it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import duckdb
@@ -28,40 +29,42 @@ def columns_with(more: Sequence[str] = ()) -> list[str]:
 
 def points(
     folder: Path,
-    phase: str = "inference",
+    phases: Sequence[str] = ("inference",),
     more: tuple[str, ...] = (),
     models: Sequence[str] | None = None,
     only: pl.Expr | None = None,
     footprints: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """Every known total of a phase on one GPU, of all models or of some: `context_tokens`, `sequences`, the total, and what it needs with
-    its band; and `more` columns of the footprints. `only` is what is asked of what tells two rows apart. Who asks of several phases reads the
-    `footprints` before, once."""
+    """Every known total of some phases on one GPU, of all models or of some: `context_tokens`, `sequences`, the total, and what it needs with
+    its band; and `more` columns of the footprints. `only` is what is asked of what tells two rows apart. Who asks more of the `footprints` reads
+    them before, once."""
     columns = columns_with(more)
-    known = (pl.col("gpu_count") == 1) & (pl.col("phase_id") == phase) & pl.col("total_bytes").is_not_null()
+    known = (pl.col("gpu_count") == 1) & pl.col("phase_id").is_in(list(phases)) & pl.col("total_bytes").is_not_null()
     if models is not None:
         known &= pl.col("model_id").is_in(list(models))
     only = pl.lit(True) if only is None else only
     rows = pl.scan_parquet(folder / "footprint.parquet") if footprints is None else footprints.lazy()
     frames = [rows.filter(known & only).select(columns).collect()]
-    frames += [frame.filter(only) for frame in _ladder(folder / "almanac.duckdb", columns, phase, models)]
+    frames += [frame.filter(only) for frame in _ladder(folder / "almanac.duckdb", columns, phases, models)]
     return (
         pl.concat(frames)
         .with_columns(need=rules.in_columns().needed(pl.col("total_bytes"), pl.col("error_band")))
-        .unique([*WHO, *ALIKE, "context_tokens", "sequences"], keep="first")
+        .unique([*WHO, "phase_id", *ALIKE, "context_tokens", "sequences"], keep="first")
     )
 
 
-def _ladder(database: Path, columns: list[str], phase: str, models: Sequence[str] | None) -> list[pl.DataFrame]:
+def _ladder(
+    database: Path, columns: list[str], phases: Sequence[str], models: Sequence[str] | None
+) -> list[pl.DataFrame]:
     with reading(database) as connection:
         if not connection.execute("SELECT 1 FROM information_schema.tables WHERE table_name = 'ladder'").fetchall():
             return []
         query = (
-            f"SELECT {', '.join(columns)} FROM ladder WHERE gpu_count = 1 AND phase_id = $phase AND total_bytes IS NOT NULL "
+            f"SELECT {', '.join(columns)} FROM ladder WHERE gpu_count = 1 AND list_contains($phases, phase_id) AND total_bytes IS NOT NULL "
             "AND ($models IS NULL OR model_id IN (SELECT unnest($models::VARCHAR[])))"
         )
         some = None if models is None else list(models)
-        return [connection.sql(query, params={"phase": phase, "models": some}).pl()]
+        return [connection.sql(query, params={"phases": list(phases), "models": some}).pl()]
 
 
 def of_engines(constants: list[dict]) -> dict[str, dict[str, float]]:
@@ -91,6 +94,14 @@ def most(known: pl.DataFrame, capacities: dict[str, int], constants: list[dict],
     return _limits(known, capacities, constants, "sequences", "context_tokens", beyond if goes_on else between)
 
 
+@cache
+def _rules() -> duckdb.DuckDBPyConnection:
+    """A database that knows them: reading them anew takes as long as most questions."""
+    connection = duckdb.connect()
+    rules.define(connection)
+    return connection
+
+
 def _limits(
     known: pl.DataFrame, capacities: dict[str, int], constants: list[dict], axis: str, other: str, limit: str
 ) -> pl.DataFrame:
@@ -105,10 +116,9 @@ def _limits(
             FROM known GROUP BY ALL
         ) CROSS JOIN (SELECT $constants AS constants)
     """
-    with duckdb.connect() as connection:
-        rules.define(connection)
+    held = {c["constant_id"]: c["value"] for c in constants}
+    with _rules().cursor() as connection:
         connection.register("known", known.to_arrow())
-        held = {c["constant_id"]: c["value"] for c in constants}
         asked = {"constants": held, "capacities": list(capacities.values())}
         found = connection.sql(query, params=asked).pl()
     return found.with_columns(pl.col("found").list.to_struct(fields=list(capacities))).unnest("found")

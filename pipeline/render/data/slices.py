@@ -20,7 +20,7 @@ from pipeline.book.commands import COUNTED
 from pipeline.book.components import COMPONENTS
 from pipeline.render import words
 from pipeline.render.data import limits, rules
-from pipeline.render.data.book import UNKNOWN_KIB, Book, Scenario
+from pipeline.render.data.book import Book, Scenario
 from pipeline.render.data.support import ATTENTION, Support
 from pipeline.render.environment import slug_gpu
 
@@ -143,7 +143,7 @@ def models(book: Book, places: dict[str, str], rows_of: list[int], sounds: Conta
 
 def _reason(book: Book, model: int) -> str | None:
     """Why nothing of a model is known; None for a model of which something is."""
-    if any(total != UNKNOWN_KIB for total in book.totals_on_one(model)) or not book.scenarios:
+    if book.is_told(model) or not book.scenarios:
         return None
     return book.reason(model, book.scenarios[0])
 

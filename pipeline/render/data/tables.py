@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
+import pyarrow as pa
 
+from pipeline.book.packs import Packs
 from pipeline.render.data.book import BAND_UNIT, KEYS, UNKNOWN_KIB, Book, Scenario
-from pipeline.render.data.kept import contents
+from pipeline.render.data.kept import Kept, contents
 from pipeline.render.environment import short_names
 
 # The order that people read formats in: as published, four bits, which most people run, then the larger ones up to whole precision, and
@@ -48,8 +50,8 @@ def _order(names: list[str]):
     return lambda value: (names.index(value) if value in names else len(names), value)
 
 
-def read(folder: Path) -> Book:
-    """Read the tables that `folder` holds."""
+def read(folder: Path, packs: Packs | None = None) -> Book:
+    """Read the tables that `folder` holds. Totals that `packs` have of a model's content are not gathered again."""
     small = {}
     for file in sorted(folder.glob("*.parquet")):
         if file.stem == _RUNS_ON:
@@ -87,7 +89,10 @@ def read(folder: Path) -> Book:
     }
     counts = sorted(set(pairs["gpu_count"]))
     reasons = _reasons(lazy)
-    totals = _dense(lazy, firsts, scenarios, counts, reasons)
+    known = Kept(
+        of_models, [[list(s.__dict__.values()) for s in scenarios], counts, reasons], packs if of_models else None
+    )
+    totals = _totals(lazy, firsts, scenarios, counts, reasons, known)
     book = Book(folder, small, scenarios, counts, counts_of, totals, reasons, rows_of, of_models)
     book.reasons = [book.plainly(reason) for reason in reasons]  # their places are their numbers
     return book
@@ -115,6 +120,32 @@ def _shared(footprints: pl.LazyFrame, models: list[dict], contents: Mapping[str,
             firsts.append(name)
         rows_of.append(rows[content])
     return rows_of, firsts
+
+
+def _totals(
+    lazy: pl.LazyFrame,
+    models: Sequence[str],
+    scenarios: list[Scenario],
+    counts: list[int],
+    reasons: list[str],
+    kept: Kept,
+) -> array:
+    """The rows of these models, one after the other. (Each is packed by itself: together they are larger than all else that is kept.)"""
+
+    def make(some: list[str]) -> dict[str, bytes]:
+        whole = memoryview(_dense(lazy.filter(pl.col("model_id").is_in(some)), some, scenarios, counts, reasons)).cast(
+            "B"
+        )
+        return {
+            name: pa.compress(whole[i * size : (i + 1) * size], "zstd", asbytes=True) for i, name in enumerate(some)
+        }
+
+    size = 4 * len(scenarios) * 2 * len(counts)
+    keys = {name: kept.key("totals", name, None) for name in models}
+    packed, found = kept.values("totals", keys, make), array("f")
+    for name in models:
+        found.frombytes(pa.decompress(packed[keys[name]], size, "zstd"))
+    return found
 
 
 def _dense(

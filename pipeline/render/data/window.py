@@ -28,6 +28,7 @@ from pipeline.book.wishes import Wish, wishes
 from pipeline.render import words
 from pipeline.render.data import limits, lineage, speeds
 from pipeline.render.data.book import Book
+from pipeline.render.data.kept import Kept
 
 PADDING = "kv_padding_bytes"
 CACHE = ("kv_cache_bytes", PADDING, "state_bytes", "gradients_bytes", "optimizer_bytes", "adapters_bytes")
@@ -39,30 +40,51 @@ SIZES_ALIKE = 1.1  # sizes that hardly differ
 class Window:
     """Works by wish, and their totals."""
 
-    def __init__(self, book: Book, paths: dict[str, str], contents: Mapping[str, str] | None = None) -> None:
-        """Of models of one of `contents`, by model, the totals of one are read: they are those of all."""
+    def __init__(self, book: Book, paths: dict[str, str], kept: Kept | None = None) -> None:
+        """Of models of one content the totals of one are read: they are those of all."""
         self.book, self.paths = book, paths
+        kept = kept or Kept({})
         first: dict[str, str] = {}
         names = [model["model_id"] for model in book.models]
-        self.alike = {name: first.setdefault((contents or {}).get(name) or name, name) for name in names}
+        self.alike = {name: first.setdefault(kept.contents.get(name) or name, name) for name in names}
         self.wishes = wishes()
         self.by_file: dict[str, list[Wish]] = {}
         for wish in self.wishes:
             self.by_file.setdefault(wish.file, []).append(wish)
-        columns = {name: _columns(of[0], book) for name, of in self.by_file.items()}
-        points = self._points(list(dict.fromkeys(column for of in columns.values() for column in of)))
-        self.frames = {name: self._frame(points, of) for name, of in columns.items()}
+        read = sorted(set(self.alike.values()))
+        told = kept.by_content("window", read, self._told, dict.fromkeys(read))
+        self.lines = {name: {m: _by_count(of[name]) for m, of in told.items() if of[name]} for name in self.by_file}
         self.reading = _reading(book)
-        known = {model for frame in self.frames.values() for model in frame["model_id"].unique()}
+        known = {model for lines in self.lines.values() for model in lines}
         self.leaders = book.works.leaders(lambda i: self.alike[names[i]] in known)
         self.members: dict[int, list[int]] = {}
         for i, leader in enumerate(self.leaders):
             self.members.setdefault(leader, []).append(i)
         self.of_file = {name: self._of_file(name) for name in self.by_file}
 
-    def _points(self, columns: list[tuple[str, str, str]]) -> pl.DataFrame:
+    def _told(self, models: list[str]) -> dict[str, dict[str, dict]]:
+        """By model and file the lines of its columns."""
+        columns = {name: _columns(of[0], self.book) for name, of in self.by_file.items()}
+        points = self._points(models, list(dict.fromkeys(column for of in columns.values() for column in of)))
+        lines = {name: _lines(self._frame(points, of), of) for name, of in columns.items()}
+        return {model: {name: of.get(model, {}) for name, of in lines.items()} for model in models}
+
+    def frame(self, name: str) -> pl.DataFrame:
+        """What limits of one card are read off, of all works of a file."""
+        rows = [
+            (model, *column, place, total, band)
+            for model, of in self.lines[name].items()
+            for column, line in zip(_columns(self.by_file[name][0], self.book), of.get(1, ()), strict=False)
+            if line
+            for place, total, band in zip(line.at, line.total, line.band, strict=True)
+        ]
+        who = dict.fromkeys(("model_id", "phase_id", "dtype_id", "engine_id"), pl.String)
+        schema = who | {"context_tokens": pl.Int64, "total_bytes": pl.Int64, "error_band": pl.Float64}
+        alike = [pl.lit(None, pl.String).alias(n) for n in limits.ALIKE]
+        return pl.DataFrame(rows, schema, orient="row").with_columns(*alike, sequences=pl.lit(1, pl.Int64))
+
+    def _points(self, read: list[str], columns: list[tuple[str, str, str]]) -> pl.DataFrame:
         """Every known total of one sequence in these formats, on any number of cards. The file of footprints is read once for all of them."""
-        read = sorted(set(self.alike.values()))
         asked = (pl.col("sequences") == 1) & pl.col("dtype_id").is_in(sorted({dtype for _p, dtype, _e in columns}))
         footprints = pl.scan_parquet(self.book.folder / "footprint.parquet").filter(
             asked & pl.col("total_bytes").is_not_null() & pl.col("model_id").is_in(read)
@@ -72,9 +94,9 @@ class Window:
             footprints.join(wanted.lazy(), on=wanted.columns, how="semi").select(limits.columns_with(NEEDED)).collect()
         )
         phases = list(dict.fromkeys(phase for phase, _d, _e in columns))
-        one = [limits.points(self.book.folder, phase, NEEDED, read, asked, known).drop("need") for phase in phases]
-        several = known.filter(pl.col("gpu_count") > 1).select(one[0].columns)
-        return pl.concat([*one, several])
+        one = limits.points(self.book.folder, phases, NEEDED, read, asked, known).drop("need")
+        several = known.filter(pl.col("gpu_count") > 1).select(one.columns)
+        return pl.concat([one, several])
 
     def _frame(self, points: pl.DataFrame, columns: list[tuple[str, str, str]]) -> pl.DataFrame:
         """Those of some columns, as the pages open a phase."""
@@ -96,7 +118,7 @@ class Window:
         wishes, models = self.by_file[name], self.book.models
         columns = _columns(wishes[0], self.book)
         tasks = {task for wish in wishes for task in wish.tasks}
-        lines = _lines(self.frames[name], columns)
+        lines = self.lines[name]
         counts = sorted({count for of in lines.values() for count in of} - {1})
         downloads = {i: sum(models[k]["downloads_30d"] or 0 for k in same) for i, same in self.members.items()}
         chosen = [
@@ -290,6 +312,11 @@ def _lines(frame: pl.DataFrame, columns: list[tuple[str, str, str]]) -> dict[str
         of = found.setdefault(model, {}).setdefault(count, [None] * len(columns))
         of[place[phase, dtype, engine]] = _Line(*line)
     return found
+
+
+def _by_count(told: Mapping) -> dict[int, list[_Line | None]]:
+    """The lines of a model as they are kept."""
+    return {int(count): [line and _Line(*line) for line in lines] for count, lines in told.items()}
 
 
 def _shape(lines: list[_Line | None], axes: list[list[int]]) -> list:

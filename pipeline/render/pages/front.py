@@ -29,7 +29,7 @@ SIZES = (8, 12, 16, 24, 32, 48, 80)  # of the cards that are offered before one 
 class Front:
     def __init__(self, book: Book, pages: ModelPages) -> None:
         self.book, self.pages = book, pages
-        self.window = Window(book, pages.paths, pages.kept.contents)
+        self.window = Window(book, pages.paths, pages.kept)
         self.made = MadeFiles(book, pages.paths, self.window.members, pages.answers)
         by_id = {g["gpu_id"]: g for g in book.gpus}
         self.card = by_id.get(EXAMPLE) or book.common[0]
@@ -120,9 +120,7 @@ class Front:
         of = self.window.of_file[wish.file]
         models = [self.book.models[i] for i in of["works"]]
         alike = self.window.alike
-        frame = self.window.frames[wish.file].filter(
-            pl.col("model_id").is_in([alike[m["model_id"]] for m in models]), gpu_count=1
-        )
+        frame = self.window.frame(wish.file).filter(pl.col("model_id").is_in([alike[m["model_id"]] for m in models]))
         frame = frame.with_columns(need=in_columns().needed(pl.col("total_bytes"), pl.col("error_band")))
         name = self.card["gpu_id"]
         found = limits.longest(frame, {name: self.card["capacity_bytes"]}, self.book["constant"])

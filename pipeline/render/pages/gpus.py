@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Sequence
+from itertools import accumulate
 
 from markupsafe import Markup
 
@@ -57,9 +59,11 @@ class GpuPages:
         self.listed = self._listed()
         self.entries = {i: pages.entry(book.models[i]) for i in range(len(book.models))}
         self.counts = book.published_counts(["inference"])
+        self.sizes = [m["parameter_count"] or 0 for m in book.models]
         self.ranked = {s: self._ranked(s) for s in self.inference}
         self.by_task = self._by_task()
         self._stored: dict[tuple, Ranked] = {}
+        self._runs_stored: dict[tuple[Scenario, str], frozenset[str | None]] = {}
         self._told: dict[tuple[Scenario, int], bool] = {}
         self.columns_totals = [(s, book.index[s]) for s in self.columns]
         self.fars = [s for dtype in FAR if (s := self._scenario("inference", dtype))]
@@ -163,10 +167,7 @@ class GpuPages:
                 numbers = range(1, len(self.counts) + 1) if is_known else ()
                 needed[row] = [_least(totals, n, book.counts) for n in numbers]
         rows = [(needed[book.row(i)], i) for i in range(len(book.models))]
-        return [Ranked([(need[n], i) for need, i in rows if need], self._size) for n in range(len(self.counts))]
-
-    def _size(self, model: int) -> int:
-        return self.book.models[model]["parameter_count"] or 0
+        return [Ranked([(need[n], i) for need, i in rows if need], self.sizes) for n in range(len(self.counts))]
 
     def _by_task(self) -> list[tuple[str, list[tuple[Scenario, Ranked]]]]:
         """The tasks with most known models, each ranked on one card in a few formats."""
@@ -180,7 +181,7 @@ class GpuPages:
             rows.append((scenario, parts))
         number = Counter(task for _s, parts in rows for task, part in parts.items() for _row in part)
         tasks = [task for task, _n in number.most_common(TASKS)]
-        return [(task, [(s, Ranked(parts.get(task, []), self._size)) for s, parts in rows]) for task in tasks]
+        return [(task, [(s, Ranked(parts.get(task, []), self.sizes)) for s, parts in rows]) for task in tasks]
 
     def _fit(self, gpu: dict, scenario: Scenario, place: int) -> tuple[int | None, int | None]:
         """How many models fit on so many cards, and the largest; None where that is not known of any."""
@@ -201,13 +202,21 @@ class GpuPages:
         support = self.pages.support
         if scenario.dtype_id != "stored":
             runs = support.refusal(scenario, scenario.dtype_id, gpu["gpu_id"]) is None
-            return self.ranked[scenario][place] if runs else Ranked([], self._size)
-        runs = frozenset(f for f in set(support.formats) if support.refusal(scenario, f, gpu["gpu_id"]) is None)
+            return self.ranked[scenario][place] if runs else NONE
+        runs = self._formats_run(scenario, gpu["gpu_id"])
         key = (scenario, place, runs)
         if key not in self._stored:
             rows = self.ranked[scenario][place].rows
-            self._stored[key] = Ranked([row for row in rows if support.formats[row[1]] in runs], self._size)
+            self._stored[key] = Ranked([row for row in rows if support.formats[row[1]] in runs], self.sizes)
         return self._stored[key]
+
+    def _formats_run(self, scenario: Scenario, gpu_id: str) -> frozenset[str | None]:
+        """The formats that models are published in and this card runs."""
+        if (scenario, gpu_id) not in self._runs_stored:
+            support = self.pages.support
+            found = frozenset(f for f in set(support.formats) if support.refusal(scenario, f, gpu_id) is None)
+            self._runs_stored[scenario, gpu_id] = found
+        return self._runs_stored[scenario, gpu_id]
 
     def render(self, gpu: dict) -> str:
         first = self.inference[0] if self.inference else None
@@ -287,7 +296,7 @@ class GpuPages:
             name = "as published" if name == "stored" else words.format_name(name)
             for place, n in enumerate(self.counts):
                 fit, largest = self._fit(gpu, scenario, place)
-                size = "" if largest is None or not self._size(largest) else f", to {words.count(self._size(largest))}"
+                size = "" if largest is None or not self.sizes[largest] else f", to {words.count(self.sizes[largest])}"
                 no = self._word(scenario, gpu)
                 group = f"Models that fit on {n}" if n > 1 else "Models that fit on one"
                 rows.append((group, name, no or ("–" if fit is None else f"{fit:,}{size}")))
@@ -350,18 +359,24 @@ class GpuPages:
 class Ranked:
     """Models by what they need, with the largest and the most downloaded of every beginning of that list."""
 
-    def __init__(self, rows: list[tuple[float, int]], size) -> None:
+    def __init__(self, rows: list[tuple[float, int]], sizes: Sequence[int]) -> None:
         self.rows = sorted(rows)
-        self.largest, self.popular = [], []
-        for _need, i in self.rows:
-            before = self.largest[-1] if self.largest else i
-            self.largest.append(max(before, i, key=lambda m: (size(m), -m)))
-            self.popular.append(min(self.popular[-1] if self.popular else i, i))  # models are by downloads
+
+        def larger(one: int, other: int) -> int:
+            """Of as large ones the more downloaded."""
+            return other if (sizes[other], -other) > (sizes[one], -one) else one
+
+        places = [i for _need, i in self.rows]
+        self.largest = list(accumulate(places, larger))
+        self.popular = list(accumulate(places, min))  # models are by downloads
 
     def at(self, capacity: int) -> tuple[int, int | None, int | None]:
         """How many fit, the largest of them, and the most downloaded."""
         fit = bisect_right(self.rows, (capacity, float("inf")))
         return (fit, self.largest[fit - 1], self.popular[fit - 1]) if fit else (0, None, None)
+
+
+NONE = Ranked([], ())
 
 
 def _least(row, n: int, counts: list[int]) -> float:

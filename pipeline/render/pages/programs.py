@@ -25,12 +25,18 @@ def write(site: Path, pages: ModelPages, manifest: dict) -> None:
     for path, (model_id, serving, training) in plans.items():
         (folder / "plans" / path).parent.mkdir(parents=True, exist_ok=True)
         put(f"plans/{path}", api.plan(model_id, path, serving, training))
-    found: dict[str, list] = {g["gpu_id"]: [] for g in book.gpus}
+    # cards that give the same and run the same do the same with every model
+    kinds, _coded = pages.support.coded
+    alike = {g["gpu_id"]: (g["capacity_bytes"], kinds[g["gpu_id"]]) for g in book.gpus}
+    firsts = list({alike[g["gpu_id"]]: g for g in book.gpus}.values())
+    found: dict[str, list] = {g["gpu_id"]: [] for g in firsts}
     for number, model in enumerate(book.models):
-        for gpu_id, best in pages.verdicts(number, book.gpus):
+        for gpu_id, best in pages.verdicts(number, firsts):
             found[gpu_id].append((model["model_id"], best))
+    runs = {alike[gpu_id]: api.runs(those) for gpu_id, those in found.items()}
     for gpu in book.gpus:
-        put(f"gpus/{slug_gpu(gpu['gpu_id'])}", api.gpu(gpu, book.openings["inference"], found[gpu["gpu_id"]]))
+        content = api.gpu(gpu, book.openings["inference"], runs[alike[gpu["gpu_id"]]])
+        put(f"gpus/{slug_gpu(gpu['gpu_id'])}", content)
     for kind, schema in api.schemas().items():
         put(f"schema/{kind}.schema", schema)
     for name, endpoint in badges.endpoints(book.counts[1:]).items():

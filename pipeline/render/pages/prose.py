@@ -17,7 +17,7 @@ from pipeline.book.schema import ENUMS, PUBLISHED
 from pipeline.render import words
 from pipeline.render.addresses import REMOTE, Addresses, is_beside_site, largest_file
 from pipeline.render.data import cards as card_facts
-from pipeline.render.data.book import UNKNOWN_KIB, Book, Scenario
+from pipeline.render.data.book import Book, Scenario
 from pipeline.render.data.slices import file_of
 from pipeline.render.environment import environment
 from pipeline.render.pages import errors, method, news
@@ -104,13 +104,10 @@ class Prose:
             else:  # a page of a line or two would only lead on
                 groups += [{"path": path, "name": model, "number": 1} for model, path in rows]
             organisations += 1
-        known = sum(1 for i in range(len(self.book.models)) if self._known(i))
+        known = sum(map(self.book.is_told, range(len(self.book.models))))
         return self._render(
             "models.html", groups=groups, organisations=organisations, first=first, total=len(entries), known=known
         )
-
-    def _known(self, model: int) -> bool:
-        return any(total != UNKNOWN_KIB for total in self.book.totals_on_one(model))
 
     def slot_gpus(self, _argument) -> str:
         return self._render("gpus.html", gpus=self.book.gpus)

@@ -20,6 +20,7 @@ from pipeline.render.draw import plot
 
 # Formats that the plot draws, where they are known: whole, half, a quarter, as most people run them.
 DRAWN = ("bf16", "fp8", "gguf-q8_0", "awq-int4", "gguf-q4_k_m", "stored")
+AT_ONCE = 600  # models whose points are read together
 HELD = ("longest", "most", "lines", "lengths", "looked", "points")
 _BY_CARD = ("longest", "most", "lengths")  # a number for each of `capacities`
 # What a context changes; the other components are one number for a phase, a format and an engine.
@@ -78,7 +79,7 @@ class Read:
             lacking = self.kept.lacking(others.values())
             new |= {model: key for model, key in others.items() if key in lacking}
         if new:
-            make = lambda some: _read(self.book, some, *self.asked)  # noqa: E731
+            make = lambda some: _read_in_parts(self.book, some, *self.asked)  # noqa: E731
             for key, told in self.kept.by_key("reach", new, make).items():
                 self.of_key[key] = {name: _by_key(name, rows) for name, rows in told.items()}
         for model, key in keys.items():
@@ -128,6 +129,12 @@ def _by_key(name: str, rows: list) -> dict:
     return {(key[0] if len(key) == 1 else tuple(key)): take(value) for key, value in rows}
 
 
+def _read_in_parts(book: Book, models: Sequence[str], *asked: list) -> dict[str, dict[str, list]]:
+    """The same of some models, as plain values: by name the rows, each with its key. Not of all at once, so that memory stays flat."""
+    parts = (models[start : start + AT_ONCE] for start in range(0, len(models), AT_ONCE))
+    return {model: told for part in parts for model, told in _read(book, part, *asked).items()}
+
+
 def _read(
     book: Book,
     models: Sequence[str],
@@ -137,7 +144,6 @@ def _read(
     offered: list[str],
     taught: list[list[str]],
 ) -> dict[str, dict[str, list]]:
-    """The same of some models, as plain values: by name the rows, each with its key."""
     cards = {str(capacity): capacity for capacity in capacities(book)}
     found: dict[str, dict[str, list]] = {model: {} for model in models}
     read_on = [model for model in book.models if model["model_id"] in found]
@@ -146,10 +152,12 @@ def _read(
     def put(name: str, model: str, key: tuple, value: object) -> None:
         found[model].setdefault(name, []).append([key, value])
 
-    for phase in ("inference", *(trained if lengths else ())):
+    phases = ("inference", *(trained if lengths else ()))
+    totals = limits.points(book.folder, phases, PARTS, models)
+    for phase in phases:
         is_run = phase == "inference"
         opening = book.openings[phase]
-        known = limits.points(book.folder, phase, PARTS, models)
+        known = totals.filter(phase_id=phase)
         if not is_run:
             known = known.filter(optimizer_id=opening["optimizer_id"], checkpointing=opening["checkpointing"])
         # most users are counted at the context that a page opens with, or at the longest that the model reads
