@@ -216,9 +216,9 @@ class _SameFiles:
 def write_footprints(
     connection: duckdb.DuckDBPyConnection, path: Path, packs: Packs | None = None, contents: Contents | None = None
 ) -> int:
-    """A few models at a time. Returns the rows. Who reads one model over a network reads the footer and one group of rows: groups are as many as make the two
-    alike and hold whole models, and the footer has ranges of values for models alone, since a group has all of whatever else rows are looked
-    up by."""
+    """A few models at a time; returns how many rows. Who reads one model over a network reads the footer and one group of rows: groups are as
+    many as make the two alike and hold whole models, and the footer has ranges of values for models alone, since a group has all of whatever
+    else rows are looked up by."""
     table = PUBLISHED["footprint"]
     columns = ", ".join(f'"{name}"' for name in table.column_names)
     # bytes differ from row to row: a dictionary of them is longer than they are
