@@ -61,7 +61,7 @@ _SAID = (
 # macros that look their arguments up in tables, or end with an error for what is not there: tests/golden/asked asks them
 PASSED_OVER = frozenset(
     ["name_reason", "scenario_reason", "known_dtype", "known_engine", "known_gpu", "known_phase", "known_model", "gpu_named", "second_file_bytes", "published",
-     "nearest_of", "nearest_models", "nearest_gpus", "nearest_ids", "with_nearest", "with_nearest_program", "unknown_gpu_reason", "together_reason", "chosen_of", "summed_constants",
+     "nearest_of", "nearest_models", "nearest_gpus", "nearest_ids", "with_nearest", "with_nearest_once", "with_nearest_program", "unknown_gpu_reason", "together_reason", "chosen_of", "summed_constants",
      "model_by_words", "models_near", "program_card_reason"]
 )  # fmt: skip
 _NUMBERS = (0, 1, 2, 3, 4, 5, 7, 8, 16, 60, 64, 100, 128, 255, 256, 257, 500)

@@ -183,7 +183,6 @@ def test_what_is_published_is_worked_out_as_it_is_asked(book, side):
         "footprint_of('{model}', phase_id := 'lora', loss := 'fused-at-once', engine_id := 'unsloth')",
         "fits_on('rtx-4090', '{model}')",
         "limits_on('rtx-4090', '{model}')",
-        "plans_for('rtx-4090', '{model}')",
     ],
 )
 def test_nothing_of_a_common_question_hangs_on_its_rows(book, question):

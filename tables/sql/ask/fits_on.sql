@@ -42,8 +42,8 @@ SELECT
     footprint.total_bytes, card.capacity_bytes, card.capacity_bytes - footprint.total_bytes AS headroom_bytes,
     iif(not_there IS NULL, card_verdict(footprint.total_bytes, footprint.error_band, card.capacity_bytes, 1), NULL)
         AS verdict,
-    no_verdict_reason(card.gpu_id, card_name, footprint.total_bytes, footprint.unknown_reason, footprint.model_id,
-        not_there) AS unknown_reason,
+    with_nearest_once(missing_reason(card.gpu_id, card_name, footprint.total_bytes, footprint.unknown_reason,
+        not_there), footprint.model_id) AS unknown_reason,
     engine_setting(footprint, card, constants) AS engine_setting, footprint.holds_for
 FROM judged
 CROSS JOIN constants_row;

@@ -9,5 +9,5 @@
 
 CREATE OR REPLACE MACRO footprint_of({parameters}) AS TABLE
 WITH scenario_asked AS (SELECT {arguments})
-SELECT footprint.* REPLACE (with_nearest(footprint.unknown_reason, footprint.model_id) AS unknown_reason)
+SELECT footprint.* REPLACE (with_nearest_once(footprint.unknown_reason, footprint.model_id) AS unknown_reason)
     FROM footprints_in('scenario_asked', phase_id, is_plain := {is_plain}, is_usual := {is_usual}) AS footprint;

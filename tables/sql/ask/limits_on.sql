@@ -118,7 +118,7 @@ limit_found AS MATERIALIZED (FROM limit_search WHERE round = 2),
 limit_told AS (
     SELECT footprint.*, coalesce(gpu.gpu_id, limit_card.gpu_id) AS card_id,
         most_requests(footprint.engine_id, constants) AS most_by_engine,
-        with_nearest(missing_reason(gpu.gpu_id, limit_card.gpu_id, footprint.total_bytes,
+        with_nearest_once(missing_reason(gpu.gpu_id, limit_card.gpu_id, footprint.total_bytes,
             footprint.unknown_reason, coalesce(card_reason(running),
                 images_reason(running, asked_number(named.images)), program_card_reason(named, card_row.card),
                 kv_reason(kv, older.least_capability, gpu.vendor, gpu.compute_capability))),

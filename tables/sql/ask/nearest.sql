@@ -44,8 +44,12 @@ CREATE OR REPLACE MACRO no_such_kind(reason) AS iif(reason = 'no such model in t
     regexp_extract(reason, '^no such ([A-Za-z ]+): .', 1));
 CREATE OR REPLACE MACRO no_such_id(reason, model_asked) AS iif(reason = 'no such model in this snapshot', model_asked,
     regexp_extract(reason, '^no such [A-Za-z ]+: (.*)', 1));
--- (all ids are carried along: a subquery that hung on the row, of the one kind, took a fifth of a question to plan)
-CREATE OR REPLACE MACRO with_nearest(reason, model_asked) AS reason || coalesce(' (nearest: ' || nearest_of(
+CREATE OR REPLACE MACRO with_nearest(reason, model_asked) AS reason
+    || coalesce(' (nearest: ' || nearest_ids(no_such_kind(reason), no_such_id(reason, model_asked)) || ')', '');
+
+-- The same for a question of one row, whose plan is shorter so: all ids are carried along with it, which a relation of
+-- many rows has no memory for.
+CREATE OR REPLACE MACRO with_nearest_once(reason, model_asked) AS reason || coalesce(' (nearest: ' || nearest_of(
     list_filter((SELECT list(known ORDER BY known.kind) FROM known_ids AS known),
         lambda one: one.kind = no_such_kind(reason))[1].ids,
     asked_id(no_such_id(reason, model_asked))) || ')', '');
