@@ -76,6 +76,10 @@ class Packs:
         self.used: set[Path] = set()
         self._told: dict[Path, dict] = {}  # a pack is named by what its manifest says: read once
 
+    def __reduce__(self) -> tuple:
+        """Another process is told where they lie, and reads them itself."""
+        return Packs, (self.folder, self.most_bytes)
+
     def taken(self, keys: Collection[str]) -> Iterator[tuple[list[str], dict[str, pa.Table]]]:
         """The rows that are known of these keys, a pack at a time: the keys that are to be taken from it, and its tables, which may hold
         others too. What is damaged is removed."""

@@ -24,7 +24,6 @@ from multiprocessing.connection import wait
 from pathlib import Path
 
 from pipeline.base.collector import SELDOM
-from pipeline.book.packs import Packs
 from pipeline.render.kept_pages import KeptPages, keep, page_of, write
 from pipeline.render.pages.models import ModelPages
 from pipeline.render.shell import Shell
@@ -88,7 +87,9 @@ class Crew:
         for part in left if self.pool else ():
             how = (kept.packs, kept.keys[part.start : part.stop]) if kept else (None, [])
             with _told():
-                asked[self.pool.submit(_write, shell, site_dir, *self.pages.part(part), *how)] = part
+                # packed here: the pool's thread does it later, when what a portion shares with this process may be changing
+                told = pickle.dumps((shell, site_dir, *self.pages.part(part), *how))
+                asked[self.pool.submit(_write, told)] = part
         beside()
         return chain(
             self._taken(shell, site_dir, kept) if kept else (),
@@ -167,15 +168,8 @@ def _read(rows: Iterable[int]) -> Iterator[bytes]:
             yield file.read(size)
 
 
-def _write(
-    shell: Shell,
-    site_dir: Path,
-    numbers: range,
-    rows: Sequence[int],
-    held: dict[str, dict],
-    packs: Packs | None = None,
-    keys: Sequence[str] = (),
-) -> None:
+def _write(told: bytes) -> None:
+    shell, site_dir, numbers, rows, held, packs, keys = pickle.loads(told)
     _pages.take(numbers, b"".join(_read(rows)), held)
     made = []
     for number in numbers:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
 from array import array
 from collections import Counter
+from concurrent.futures import Future
 
 import pytest
 
@@ -146,6 +148,26 @@ def test_processes_write_pages_where_many_are_left_and_not_for_a_few(tmp_path, m
         found = list(crew.Crew(pages, 2).write(SHELL, tmp_path / name, lambda: None, known))
         assert sorted(found) == list(range(len(pages.book.models)))
         assert hired == [2], "nothing is kept when the first begins"
+
+
+def test_what_other_processes_are_handed_is_packed_before_anything_can_change_it(tmp_path, monkeypatch):
+    """A pool packs what it is handed in a thread of its own, while this process goes on reading packs."""
+    packs, handed = Packs(tmp_path / "packs"), []
+
+    class Pool:
+        def submit(self, function, *told):
+            handed.append((function, told))
+            return Future()
+
+    monkeypatch.setattr(crew.Crew, "_begin", lambda self: setattr(self, "pool", Pool()))
+    pages = ModelPages(read(built()), SITE, packs)
+    pages.__dict__["kept"] = kept.Kept(contents_of(pages.book.models), "the tiny tables", packs)
+    known = KeptPages(pages)
+    packs.put_files(["a key"], {"file": b"content"})
+    crew.Crew(pages, 2).write(SHELL, tmp_path, lambda: None, known)
+    assert [(function, [type(part) for part in told]) for function, told in handed] == [(crew._write, [bytes])]
+    other = pickle.loads(handed[0][1][0])[-2]
+    assert (other.folder, other.used, other.places(["a key"])) == (packs.folder, set(), packs.places(["a key"]))
 
 
 def test_what_is_read_of_a_model_alone_is_what_is_read_of_it_among_all(pages):
