@@ -33,6 +33,7 @@ STATUSES = (
 
 def parser(prog: str = "vram-almanac") -> Parser:
     top = Parser(prog=prog, description="Does this open model fit my GPU, and if not, what does?", epilog=STATUSES)
+    top.meant = "fits"
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     add(commands)
     done = commands.add_parser("completion", help="print what makes a shell complete this command")

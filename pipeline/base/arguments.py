@@ -28,9 +28,10 @@ class Parser(argparse.ArgumentParser):
     """An argument parser; those of its commands are of this class too."""
 
     given: Sequence[str] = ()
+    meant: str = ""  # the command that is meant where none is named
 
     def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:
-        given = list(sys.argv[1:] if args is None else args)
+        given = self._as_meant(list(sys.argv[1:] if args is None else args))
         for parser in (self, *self.commands.values()):
             parser.given = given
         found, rest = self.parse_known_args(given, namespace)
@@ -38,6 +39,19 @@ class Parser(argparse.ArgumentParser):
             command = self.commands.get(getattr(found, "command", None) or "", self)
             command.error(command.too_much(rest))
         return found
+
+    def _as_meant(self, given: list[str]) -> list[str]:
+        """What is typed by people who know other programs: nothing, `help`, or the question alone."""
+        if not self.commands:
+            return given
+        if not given:
+            self.print_help(sys.stderr)
+            self.exit(_WRONG)
+        first, rest = given[0], given[1:]
+        if first == "help":
+            return [*rest[:1], "--help"]
+        is_question = not first.startswith("-") and first not in self.commands and not _near(first, self.commands)
+        return [self.meant, *given] if self.meant and is_question else given
 
     @property
     def commands(self) -> dict[str, Parser]:

@@ -189,3 +189,17 @@ def test_the_memory_of_a_card_may_stand_behind_its_option(ask_json):
     """Nobody quotes --gpu 3060 12gb: the second word was another card."""
     for words in (("fits", f"{TEXT} 12gb", "--gpu", "3060"), ("what", "--gpu", "3060", "12gb")):
         assert ask_json(*words)["card"]["gpu_id"] == "rtx-3060-12gb"
+
+
+def test_a_question_needs_no_command(ask):
+    """`vram-almanac qwen3 8b on 3090` was told that qwen3 is none of four commands."""
+    assert ask(*"qwen3 8b on 3090".split()) == ask("fits", "qwen3 8b on 3090")
+    status, _, said = ask("fit", "qwen3 8b")
+    assert status == 2 and "Near it: fits" in said
+
+
+def test_help_is_shown_where_it_is_looked_for(ask):
+    whole = ask("--help")
+    assert whole[0] == 0 and ask("help") == whole
+    assert ask("help", "fits") == ask("fits", "--help") != whole
+    assert ask() == (2, "", whole[1])
