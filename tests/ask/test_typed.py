@@ -193,7 +193,7 @@ def test_the_memory_of_a_card_may_stand_behind_its_option(ask_json):
 
 def test_a_question_needs_no_command(ask):
     """`vram-almanac qwen3 8b on 3090` was told that qwen3 is none of four commands."""
-    assert ask(*"qwen3 8b on 3090".split()) == ask("fits", "qwen3 8b on 3090")
+    assert ask("qwen3", "8b", "on", "3090") == ask("fits", "qwen3 8b on 3090")
     status, _, said = ask("fit", "qwen3 8b")
     assert status == 2 and "Near it: fits" in said
 
