@@ -41,6 +41,19 @@ def parser(prog: str = "vram-almanac") -> Parser:
     return top
 
 
+def of_card_alone(asked: argparse.Namespace) -> argparse.Namespace | None:
+    """A question of `fits` in which no model is named, as one of `what`; None where an option is set that is of a model alone."""
+    commands = parser().commands
+    if asked.command != "fits":
+        return None
+    plain, told = (vars(commands[name].parse_args([])) for name in ("fits", "what"))
+    said = {name: value for name, value in vars(asked).items() if name not in plain or value != plain[name]}
+    words = said.pop("model")
+    if said.keys() - told.keys() - {"command"}:
+        return None
+    return argparse.Namespace(**{**told, **said, "words": words, "command": "what"})
+
+
 class _Words(argparse.Action):
     """A name in several words: qwen3 8b, or ollama run qwen3:8b as it is pasted."""
 

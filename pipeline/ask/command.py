@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.base import failures
 
-from .arguments import parser
-from .problems import FITS, MISTAKE, NO_DATA, UNKNOWN, NoCard, Problem, Wrong
+from .arguments import of_card_alone, parser
+from .problems import FITS, MISTAKE, NO_DATA, UNKNOWN, NoCard, NoModel, Problem, Wrong
 
 if TYPE_CHECKING:
     from .almanac import Almanac
@@ -99,7 +99,13 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
         if asked.command == "what":
             asked, heard = sentence.of_card(almanac, asked)
         elif path is None:
-            asked, heard = sentence.heard(almanac, asked)
+            try:
+                asked, heard = sentence.heard(almanac, asked)
+            except NoModel:
+                asked = of_card_alone(asked)
+                if asked is None:
+                    raise
+                asked, heard = sentence.of_card(almanac, asked)
         is_unlike = asked.command == "fits" and len(card_names.unlike(asked.gpu or "")) > 1
         name = own.MODEL_ID if is_config else adapter.base if adapter else getattr(asked, "model", None)
         phase = getattr(asked, "phase", None) or question.INFERENCE

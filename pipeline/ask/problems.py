@@ -21,6 +21,10 @@ class Wrong(Problem):
     """The question cannot be asked so."""
 
 
+class NoModel(Wrong):
+    """A card and what it is for were said, and no model: what fits it is another question."""
+
+
 class NoCard(Wrong):
     """No card was named, and this machine has none."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Sequence
-from functools import partial
+from functools import cache, partial
 
 from pipeline.base.bounds import in_words, visible
 
@@ -16,7 +16,7 @@ from .almanac import Almanac
 from .formats import is_told_in_others
 from .near import meant_by
 from .near import unknown as unknown_name
-from .problems import Wrong
+from .problems import NoModel, Wrong
 from .programs import named_program, phases_of
 from .said import Said, quoted
 from .sentence_name import OF_NAME, check_format, format_of, is_name, is_of_name, of_size, place_of, untuned, with_size
@@ -34,7 +34,7 @@ _WISHES = {
     "embedding": "embed",
     "coder": "code",
 }
-_OF_CARD = ("gpu", "free", "context", "users", "format", "kv", "ram")  # what is asked of all models too
+_OF_CARD = ("gpu", "free", "context", "users", "format", "kv", "ram", "wish")  # what is asked of all models too
 _LONGEST = 60  # words of a question
 _AMOUNT = re.compile(r"(?i)(\d{1,4}) ?gi?b")
 _ELSE = "What is none of the cards here is asked by its memory"
@@ -61,7 +61,7 @@ def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespa
         return asked, ""  # (one word that no card is called by is a name)
     else:
         start, count = place_of(almanac, words)
-        if not count:
+        if not count or all(_wish(0, word) for word in words[start : start + count]):
             return _without_options(almanac, asked, words)
     name = " ".join(words[start : start + count])
     alone = partial(format_of, name)
@@ -122,12 +122,13 @@ def _without_options(
     almanac: Almanac, asked: argparse.Namespace, words: Sequence[str]
 ) -> tuple[argparse.Namespace, str]:
     """What was asked, with the words alone that say nothing else: of a name that nobody knows; with the options, where it may be a model's all the same."""
-    found, unheard = all_said(almanac, words)
-    if not unheard and any(said.option in ("gpu", "free") for said in found):
-        flags = " ".join(said.flag for said in found if said.option in _OF_CARD)
-        raise Wrong(
+    of_all, strange = all_said(almanac, words, _wish)
+    if not strange and any(said.option in ("gpu", "free") for said in of_all):
+        flags = " ".join(said.flag for said in of_all if said.option in _OF_CARD)
+        raise NoModel(
             f"{in_words(asked.model)} names no model. What fits a card is asked by what: vram-almanac what {flags}"
         )
+    found, unheard = all_said(almanac, words)
     if not (found and unheard):
         return asked, ""
     name = " ".join(unheard)
@@ -146,14 +147,7 @@ def of_card(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Names
     """
     if not asked.words:
         return asked, ""
-    from pipeline.book.wishes import wishes
-
-    wished = {wish.name for wish in wishes()}
-    found, unheard = all_said(
-        almanac,
-        spaced(asked.words).split() or asked.words.split(),
-        lambda _, word: _wish(word, wished),
-    )
+    found, unheard = all_said(almanac, spaced(asked.words).split() or asked.words.split(), _wish)
     if name := next((word for word in unheard if is_name(almanac, word)), None):
         raise Wrong(f"{in_words(name)} names a model, which is asked by fits: vram-almanac fits {visible(asked.words)}")
     if unheard:
@@ -164,16 +158,21 @@ def of_card(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Names
     asked, found = _of_its_option(asked, found)
     found, _ = _of_its_size(almanac, found, [])
     found = [Said("wish", "full", "--for full") if said.value == "full-finetune" else said for said in found]
-    found = [
-        Said("wish", said.value, f"--for {said.value}") if said.option == "phase" and said.value in wished else said
-        for said in found
-    ]
+    found = [_wish(0, said.value) or said if said.option == "phase" else said for said in found]
     return _with_options(asked, asked.words, "what fits", found)
 
 
-def _wish(word: str, wished: set[str]) -> Said | None:
+def _wish(_place: object, word: str) -> Said | None:
+    """What people want to do with a model, where a word says that."""
     meant = _WISHES.get(word.lower(), word.lower())
-    return Said("wish", meant, f"--for {meant}") if meant in wished else None
+    return Said("wish", meant, f"--for {meant}") if meant in _wished() else None
+
+
+@cache
+def _wished() -> frozenset[str]:
+    from pipeline.book.wishes import wishes
+
+    return frozenset(wish.name for wish in wishes())
 
 
 def _with_options(

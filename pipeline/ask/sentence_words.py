@@ -21,7 +21,7 @@ _BETWEEN = re.compile(
     r"(?i)an?|and|at|be|best|biggest|can|cards?|computer|context|cuda|desktop|do|docker|does|each|egpu|embeddings?|enough|fits?|for|from|get|gpus?|have|having|host|how|i|if|in|into|"
     r"is|it|just|largest|llms?|local|locally|longest|many|max|maximum|me|memory|metal|models?|much|my|need(?:s|ed)?|nvlink|of|on|one|only|our|pc|per|please|possible|quants?|quanti[sz]ation|rent|rented|"
     r"require[ds]?|rocm|runs?|running|serve|serving|should|single|some|take|takes|that|the|there|this|to|tokens|train|training|tts|up|us|use|uses|using|via|vram|want|we|"
-    r"what|what'?s|will|with|work|works|would|x|you|your|"
+    r"what|what'?s|which|will|with|work|works|would|x|you|your|"
     # (German, French, Spanish, Italian, Portuguese)
     r"auf|bei|bekomme|braucht|brauche|das|dem|den|der|die|ein|eine[mnrs]?|für|gpu-speicher|grafikkarte|ich|ist|kann|karte|läuft|laeuft|lassen|laufen|"
     r"meine[mnr]?|mein|mit|passt|speicher|und|viel|welche[rs]?|wie|wieviel|zu|"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import pickle
 import re
 import time
 
@@ -83,7 +84,8 @@ def test_pages_are_counted_as_they_get_ready_and_after_what_is_written_beside_th
 
     order = []
 
-    def write(shell, site_dir, numbers, *_):
+    def write(told):
+        _, _, numbers, *_ = pickle.loads(told)
         time.sleep(0.4 if numbers.start == 0 else 0)
 
     monkeypatch.setattr(crew, "_write", write)
