@@ -115,11 +115,16 @@ def either(things: Sequence) -> str:
 def judge(totals, counts: list[int], capacity_kib: int) -> tuple[str | None, int | None, int | None]:
     """Verdict, fewest GPUs, and KiB on each of them, by tables/sql/capacity/verdict.sql. `totals` is a row of the book's array: one per
     count, then the band of each."""
-    return _judged(tuple(totals), tuple(counts), capacity_kib)
+    return _judged(tuple(totals), tuple(counts), capacity_kib, "chosen")
+
+
+def several(totals, counts: list[int], capacity_kib: int) -> tuple[str | None, int | None, int | None]:
+    """The same where one card is not enough to whoever asks: `multi-gpu` of the fewest that give the error too, else `tight` or `no`."""
+    return _judged(tuple(totals), tuple(counts), capacity_kib, "several")
 
 
 @lru_cache(maxsize=65536)  # models of the same shape have the same totals
-def _judged(totals: tuple, counts: tuple, capacity_kib: int) -> tuple[str | None, int | None, int | None]:
+def _judged(totals: tuple, counts: tuple, capacity_kib: int, rule: str) -> tuple[str | None, int | None, int | None]:
     rules = in_python()
     rows = [
         {
@@ -130,7 +135,7 @@ def _judged(totals: tuple, counts: tuple, capacity_kib: int) -> tuple[str | None
         for gpus, kib, band in zip(counts, totals, totals[len(counts) :], strict=False)
         if kib != UNKNOWN_KIB
     ]
-    chosen = rules.chosen(rows, capacity_kib)
+    chosen = getattr(rules, rule)(rows, capacity_kib)
     verdict = rules.verdict_of(rows or None, chosen, capacity_kib)
     return (verdict, None, None) if chosen is None else (verdict, chosen["gpu_count"], chosen["total"])
 

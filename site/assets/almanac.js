@@ -37,14 +37,17 @@ export function rowsOf({ model: { model_id, anatomy_note } }, rows) {
 }
 
 // `totals` holds, from `at`, KiB per GPU for each count, then the error band of each in ten-thousandths.
-export function judge(totals, at, counts, capacity) {
+export const judge = (totals, at, counts, capacity) => judged(totals, at, counts, capacity, rules.chosen);
+// The same where one card is not enough to whoever asks: the fewest that give the error too, else "tight" or "no".
+export const several = (totals, at, counts, capacity) => judged(totals, at, counts, capacity, rules.several);
+function judged(totals, at, counts, capacity, rule) {
   const n = counts.length, rows = [];
   for (let i = 0; i < n; i++) {
     const total = totals[at + i], gpu_count = counts[i];
     if (total !== UNKNOWN) rows.push({ gpu_count, total, need: needed(total, totals[at + n + i] / 10000) });
   }
   if (!rows.length) return { verdict: "unknown" };
-  const row = rules.chosen(rows, capacity), verdict = rules.verdict_of(rows, row, capacity);
+  const row = rule(rows, capacity), verdict = rules.verdict_of(rows, row, capacity);
   return row ? { verdict, gpus: row.gpu_count, percent: Math.ceil((100 * row.total) / capacity), kib: row.total } : { verdict };
 }
 

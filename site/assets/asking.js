@@ -44,10 +44,13 @@ async function meant(models, typed) {
   return [...new Set([...models.id.filter((id) => id.toLowerCase() === lower), ...ranked])];
 }
 
-// Whether a name that was typed tells a model that has its words, as is_told of the SQL has it: one that begins so, a size that is said, or few words beside them.
-const parts = (name) => name.split("/").pop().toLowerCase().split(/[^a-z0-9.]+/).filter(Boolean), LEFT_OUT = /^(instruct|it|chat|hf|bf16|fp16|diffusers|a[0-9.]+b)$/;
+// Whether a name that was typed tells a model that has its words, as is_told of the SQL has it: one that begins so, a size that is said, or few words beside them. Of
+// each word it has the beginning of one, or its letters in a row (gemma3): a search finds the 4 of gpt-4 in MXFP4 too, and chatgpt where gpt stands.
+const words = (text) => text.toLowerCase().split(/[^a-z0-9.]+/).filter(Boolean), parts = (name) => words(name.split("/").pop()), LEFT_OUT = /^(instruct|it|chat|hf|bf16|fp16|diffusers|a[0-9.]+b)$/;
 export function tells(typed, id) {
-  const said = parts(typed), name = parts(id).filter((word) => !LEFT_OUT.test(word) || said.includes(word)), flat = (words) => words.join("").replaceAll(".", "");
+  const said = parts(typed), name = parts(id).filter((word) => !LEFT_OUT.test(word) || said.includes(word)), flat = (list) => list.join("").replaceAll(".", "");
+  const all = words(id), isSaid = (word) => all.some((each) => each.startsWith(word)) || (/[a-z]/.test(word) && flat(all).includes(flat([word])));
+  if (!words(typed).every(isSaid)) return false;
   return typed.toLowerCase() === id.toLowerCase() || flat(parts(id)).startsWith(flat(said)) || /(^|[^a-z0-9.])[0-9.]+[bm]\b/i.test(typed) || name.length - said.length <= said.length + 1;
 }
 

@@ -374,10 +374,10 @@ function backwards({ s, of, row, found, bytes }) {
   const end = { card: `one more does not fit`, model: "all that the model reads", engine: `more wait in line: ${row.engine_id} runs no more at once by itself`, search: "nobody looked further" }[found.bound];
   return `Up to ${n} ${found.at === 1 ? one : many}${for_} on ${named(s, row.gpu_count)}, ${gives(s, row.gpu_count)}: ${end}. That takes ${amount(row)}.${isContext && isUnread(of, row) ? ` ${a.UNREAD}.` : ""}`;
 }
-// What a card can do at most, and how much of that is usual.
-function speedSaid({ s, of, row }) {
+// What a card can do at most, and how much of that is usual: nothing of what it does not hold, which is read from elsewhere.
+function speedSaid({ s, of, row, bytes }) {
   const gpu = cardOf(s);
-  if (!gpu || row.total_bytes == null || isTraining(row)) return "";
+  if (!gpu || row.total_bytes == null || isTraining(row) || (bytes != null && r.verdict(row, bytes) === "no")) return "";
   const { decode, prefill, why } = r.speed(of.own, row, gpu.id);
   if (decode == null) return why ? `No bound of its speed: ${plain(why)}.` : "";
   const { share } = r.facts, users = row.sequences > 1 ? ` for all ${row.sequences.toLocaleString("en")} together` : "";

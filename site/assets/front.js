@@ -208,7 +208,7 @@ function cellOf(cell, c, row, gpu) {
   if (cell.refusal) return td("none", cell.refusal.certain ? "won’t run" : "unknown", cell.refusal.why);
   const { longest, line } = cell;
   const need = needAt(line, wanted());
-  const told = `${formatOf(c)}: ${a.gib(need.total / 1024)} GiB${each()} ${size(need.at)}, ± ${Math.round(100 * (Array.isArray(line.band) ? Math.max(...line.band) : line.band))} %; ${hardware()} gives ${a.gib(gpu.bytes / 1024)}`;
+  const told = `${formatOf(c)}: ${a.gib(need.total / 1024)} GiB${each()} ${size(need.at)}, ± ${Math.round(100 * need.band)} %; ${hardware()} gives ${a.gib(gpu.bytes / 1024)}`;
   if (!longest) return line.totals[0] <= gpu.bytes ? td("tight", "tight", `${told}. It fits by less than our error`) : td("none", "–", told);
   return td(c === row.best ? "best" : longest >= wanted() ? "fits" : "less", reach(cell, row.work), isUnread(row.work) ? `${told}. ${a.UNREAD}` : told);
 }

@@ -114,7 +114,7 @@ export class Mine {
   async others(mine, turn) {
     const r = await this.reckoning, own = a.rowsOf(this.page.file, this.page.rows), { byCard } = this, known = new Map();
     for (const row of byCard.table.querySelectorAll("tr:not(.mine)")) {
-      const cell = row.querySelector("td:is(.v-no, .v-multi-gpu)[colspan]"), g = cell && this.page.cards().find((each) => each.id === row.cells[0].dataset.gpu);
+      const cell = row.querySelector("td:is(.v-no, .v-tight, .v-multi-gpu)[colspan]"), g = cell && this.page.cards().find((each) => each.id === row.cells[0].dataset.gpu);
       if (!g || g.id === mine.id) continue;
       const runs = byCard.runs(g), key = `${g.bytes} ${runs.map((each) => each.dtypeId + each.engine)}`;
       if (!known.has(key)) {
@@ -123,6 +123,7 @@ export class Mine {
         known.set(key, this.fewest(r, own, runs, g));
       }
       const found = known.get(key);
+      if (!found && cell.matches(".v-no")) cell.textContent = tables.noneSaid(g, CARDS);
       if (!found) continue;
       cell.textContent = tables.severalSaid(g, found.count, found.dtypeId, found.published);
       cell.className = "v-multi-gpu";

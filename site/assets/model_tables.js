@@ -208,19 +208,25 @@ export class ByCard extends CardTable {
     if (!runs.length) return td("v-unknown", "not known to run here", { colSpan: 3 });
     const ways = runs.flatMap((row) => {
       const s = world.scenarios.find((each) => each.phase === "inference" && each.dtypeId === row.dtypeId && each.engine === row.engine && each.context === this.context && each.sequences === 1);
-      const verdict = s && a.judge(totals, s.index * world.width, world.counts, g.capacity);
-      return verdict?.verdict === "multi-gpu" ? [[verdict.gpus, row.dtypeId]] : [];
+      const verdict = s && a.several(totals, s.index * world.width, world.counts, g.capacity);
+      return verdict?.gpus ? [[verdict.gpus, row.dtypeId, verdict.verdict]] : [];
     });
-    if (ways.length) {
-      const [gpus, dtypeId] = ways.reduce((x, y) => (y[0] < x[0] ? y : x));
-      return td("v-multi-gpu", severalSaid(g, gpus, dtypeId, ways.find(([, id]) => id === "stored")?.[0]), { colSpan: 3 });
+    const held = ways.filter(([, , verdict]) => verdict === "multi-gpu"), least = (found) => found.reduce((x, y) => (y[0] < x[0] ? y : x));
+    if (!held.length && ways.length) {
+      const [gpus, dtypeId] = least(ways);
+      return td("v-tight", `barely, on ${severalSaid(g, gpus, dtypeId)}`, { colSpan: 3 });
     }
-    return td("v-no", `no, not on ${this.table.dataset.most} ${a.isComputer(g) ? "computers" : "cards"}`, { colSpan: 3 });
+    if (held.length) {
+      const [gpus, dtypeId] = least(held);
+      return td("v-multi-gpu", severalSaid(g, gpus, dtypeId, held.find(([, id]) => id === "stored")?.[0]), { colSpan: 3 });
+    }
+    return td("v-no", noneSaid(g, this.table.dataset.most), { colSpan: 3 });
   }
 }
+export const noneSaid = (g, most) => `no, not on ${most} ${a.isComputer(g) ? "computers" : "cards"}`;
 // The fewest cards and their format; how many hold it as it is `published`, where fewer hold what that is converted to.
 export const severalSaid = (g, count, dtypeId, published) =>
-  `${count} ${a.isComputer(g) ? "computers" : "cards"}, ${dtypeId === "stored" ? "as published" : `in ${formatName(dtypeId)}${published ? `; ${published} as published` : ""}`}`;
+  `${count} ${a.isComputer(g) ? "computer" : "card"}${count === 1 ? "" : "s"}, ${dtypeId === "stored" ? "as published" : `in ${formatName(dtypeId)}${published ? `; ${published} as published` : ""}`}`;
 // The best format that holds a context, or the one that goes farthest, with how far and how many at once; null where none fits.
 export function bestOf(world, runs, bytes, context) {
   const far = runs.map((row) => [row, ...limits.reach(world.limits, row, bytes)]);

@@ -65,14 +65,16 @@ export class Run {
       const short = longest < context ? `No format holds ${a.tokens(context)} tokens on one ${gpu.short}; this holds ${longest.toLocaleString("en")}.` : `${name(row.dtypeId)} on one ${gpu.short}: up to ${longest.toLocaleString("en")} tokens fit.`;
       return { dtype: row.dtypeId, context: longest, cards: 1, told: short, share: share(world, row, longest, gpu) };
     }
-    // the fewest cards, in the best format that they hold
-    const ways = a.isComputer(gpu) ? [] : reaches.flatMap(([each]) => {
+    // the fewest cards, in the best format that they hold; else those that hold one without our error
+    const ways = reaches.flatMap(([each]) => {
       const scenario = world.scenarios.find((s) => s.phase === "inference" && s.dtypeId === each.dtypeId && s.engine === engine && s.context === context && s.sequences === 1);
-      const verdict = scenario && a.judge(this.page.totals, scenario.index * world.width, world.counts, gpu.capacity);
-      return verdict?.verdict === "multi-gpu" ? [{ dtype: each.dtypeId, context, cards: verdict.gpus, told: `Not on one ${gpu.short}: on ${verdict.gpus}, in ${name(each.dtypeId)}, each ${verdict.percent} % full.`, share: allowed(world, gpu, verdict.gpus, ((verdict.percent + 1) / 100) * gpu.capacity) }] : [];
+      const { verdict, gpus, percent } = scenario ? a.several(this.page.totals, scenario.index * world.width, world.counts, gpu.capacity) : {};
+      if (!gpus || (gpus > 1 && a.isComputer(gpu))) return [];
+      const told = verdict === "tight" ? `Barely on ${gpus === 1 ? "one" : gpus} ${gpu.short}, in ${name(each.dtypeId)}: ${percent} % full, and our error is more than the rest.` : `Not on one ${gpu.short}: on ${gpus}, in ${name(each.dtypeId)}, each ${percent} % full.`;
+      return [{ dtype: each.dtypeId, context, cards: gpus, isTight: verdict === "tight", told, share: allowed(world, gpu, gpus, ((percent + 1) / 100) * gpu.capacity) }];
     });
     const small = ["gguf-q4_k_m", "gguf-mxfp4"].find((dtype) => runs.some((row) => row.dtypeId === dtype)); // what is shared with the CPU
-    if (ways.length) return { ...ways.reduce((x, y) => (y.cards < x.cards ? y : x)), short: small };
+    if (ways.length) return { ...ways.reduce((x, y) => (y.isTight - x.isTight || y.cards - x.cards) < 0 ? y : x), short: small };
     const [last] = reaches.at(-1), least = last.along.totals[0];
     return { dtype: last.dtypeId, context: last.along.at[0], cards: 1, share: world.server_share, short: small, never: true, told: `Does not fit on ${gpu.short}${a.isComputer(gpu) ? "" : ", nor on as many as were worked out"}: ${name(last.dtypeId)} needs ${a.gib(least / 1024)} GiB of ${a.gib(gpu.capacity)}.` };
   }

@@ -140,7 +140,7 @@ function monthsBetween(made, newest) {
 }
 
 // What a line needs at a context: read off between two points, as limits are; beyond the last point nobody looked.
-export function needAt({ at, totals, caches, reads, weights }, context) {
+export function needAt({ at, totals, band, caches, reads, weights }, context) {
   const last = at.length - 1;
   let i = at.findIndex((place) => place >= context);
   if (i < 0) i = last;
@@ -148,5 +148,6 @@ export function needAt({ at, totals, caches, reads, weights }, context) {
   const part = high === low ? 0 : Math.min(1, Math.max(0, (context - at[low]) / (at[high] - at[low])));
   const on = (values) => values[low] + part * (values[high] - values[low]);
   const [total, cache] = [on(totals), on(caches)];
-  return { total, weights, cache, read: on(reads), rest: total - weights - cache, at: Math.min(context, at[last]) };
+  const ends = on(totals.map((each, place) => a.needed(each, Array.isArray(band) ? band[place] : band))); // the end of the band, as limits have it
+  return { total, band: ends / total - 1, weights, cache, read: on(reads), rest: total - weights - cache, at: Math.min(context, at[last]) };
 }

@@ -27,7 +27,7 @@ from pipeline.render.data.book import PARTS
 VERSION = "1.0.0"
 ROOT = "api/v1"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-VERDICTS = ("fits", "shorter", "multi-gpu", "no", "unknown")
+VERDICTS = ("fits", "shorter", "multi-gpu", "tight", "no", "unknown")
 TYPES = {"string": "string", "integer": "integer", "number": "number", "boolean": "boolean"}
 # Parts that hardly ever change with the context: one number says them then
 MAY_BE_ONE = ("kv_padding_bytes", "state_bytes", "activations_bytes", "overhead_bytes")
@@ -71,7 +71,7 @@ def cards(found: Iterable[tuple[str, tuple]]) -> list[dict]:
     """What each card does (`ByCard.best`), cards of one answer together."""
     groups: dict[tuple, list[str]] = {}
     for gpu_id, best in found:
-        count = best.gpu_count if best.verdict == "multi-gpu" else None
+        count = best.gpu_count if best.verdict in ("multi-gpu", "tight") else None
         groups.setdefault(best._replace(max_sequences=None, gpu_count=count), []).append(gpu_id)
     return [plain(best._asdict()) | {"gpu_ids": ids} for best, ids in groups.items()]
 
@@ -341,7 +341,7 @@ def _model() -> dict:
 
 _SAID = (
     "fits: the context_tokens of the verdicts, our error included; shorter: not those, but max_context_tokens; multi-gpu: gpu_count "
-    "of them; no: not on as many as were worked out; unknown: no source says that the card runs one of its formats"
+    "of them; tight: gpu_count of them, without our error; no: not on as many as were worked out; unknown: no source says that the card runs one of its formats"
 )
 
 

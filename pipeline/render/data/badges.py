@@ -19,6 +19,7 @@ SAID = {
     "fits": "fits",
     "shorter": "fits short contexts",
     "multi-gpu": "needs {n} cards",
+    "tight": "barely fits",
     "no": "does not fit",
     "unknown": "not known to run",
 }

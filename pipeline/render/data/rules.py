@@ -38,6 +38,7 @@ NAMES = (
     "card_verdict",
     "hangs_on_copy",
     "chosen",
+    "several",
     "verdict_of",
     "largest_between",
     "largest_beyond",

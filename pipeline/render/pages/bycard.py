@@ -44,8 +44,8 @@ TRAINED = (("qlora", "nf4"), ("lora", "bf16"))
 
 
 class Best(NamedTuple):
-    """What a card does with a model. `verdict`: `fits` what a page opens with, `shorter` contexts alone, needs several (`multi-gpu`), `no`, or
-    it is `unknown` whether it runs there."""
+    """What a card does with a model. `verdict`: `fits` what a page opens with, `shorter` contexts alone, needs several (`multi-gpu`), is `tight`
+    on the fewest that hold it without our error, `no`, or it is `unknown` whether it runs there."""
 
     verdict: str
     dtype_id: str | None = None
@@ -161,18 +161,18 @@ class ByCard:
             return Best("fits" if far >= context else "shorter", *best, far, users and users[place], 1)
         ways = []
         for rank, key in enumerate(runs):
-            if cards := self._several(number, by_key[key], gpu):
-                ways.append((cards, rank))
+            verdict, cards = self._several(number, by_key[key], gpu)
+            if cards:
+                ways.append((verdict == "tight", cards, rank))
         if not ways:
             return Best("no")
-        cards, rank = min(ways)
-        return Best("multi-gpu", *runs[rank], gpu_count=cards)
+        is_tight, cards, rank = min(ways)
+        return Best("tight" if is_tight else "multi-gpu", *runs[rank], gpu_count=cards)
 
-    def _several(self, number: int, scenario: Scenario, gpu: dict) -> int | None:
-        """How many of a card hold a scenario that one does not; None where none of the published numbers does."""
+    def _several(self, number: int, scenario: Scenario, gpu: dict) -> tuple[str | None, int | None]:
+        """How many of a card hold a scenario that one does not with our error, or else without it; None where none of the published numbers does."""
         totals = self.book.totals(number, self.book.index[scenario])
-        verdict, cards, _kib = words.judge(totals, self.book.counts, gpu["capacity_bytes"] // 1024)
-        return cards if verdict == "multi-gpu" else None
+        return words.several(totals, self.book.counts, gpu["capacity_bytes"] // 1024)[:2]
 
     def _as_published(self, number: int, gpu: dict, best: Best, scenarios: list[Scenario]) -> str:
         """How many cards hold what is published in fewer bits as it is, where fewer hold what it is converted to."""
@@ -181,8 +181,12 @@ class ByCard:
         )
         if best.dtype_id == "stored" or own is None or not self._does_run(own, number, gpu["gpu_id"]):
             return ""
-        cards = self._several(number, own, gpu)
-        return f"; {cards} as published" if cards else ""
+        verdict, cards = self._several(number, own, gpu)
+        return f"; {cards} as published" if verdict == "multi-gpu" else ""
+
+    @staticmethod
+    def _how(best: Best) -> str:
+        return "as published" if best.dtype_id == "stored" else f"in {words.format_name(best.dtype_id)}"
 
     def _beside(self, number: int, gpu_id: str, best: Best, scenarios: list[Scenario]) -> str:
         """The name of the best format's engine where the card runs the format's own too, which is not it; else nothing."""
@@ -204,10 +208,13 @@ class ByCard:
         if best.verdict in ("fits", "shorter"):
             cells = _best(best, whole, model["stored_format"], self._beside(number, gpu["gpu_id"], best, scenarios))
         elif best.verdict == "multi-gpu":
-            how = "as published" if best.dtype_id == "stored" else f"in {words.format_name(best.dtype_id)}"
             more = self._as_published(number, gpu, best, scenarios)
             cells = Markup('<td colspan="3" class="v-multi-gpu">{} {}, {}{}</td>').format(
-                best.gpu_count, several, how, more
+                best.gpu_count, several, self._how(best), more
+            )
+        elif best.verdict == "tight":
+            cells = Markup('<td colspan="3" class="v-tight">barely, on {} {}, {}</td>').format(
+                best.gpu_count, several if best.gpu_count > 1 else several.removesuffix("s"), self._how(best)
             )
         elif best.verdict == "no":
             cells = Markup('<td colspan="3" class="v-no">no, not on {} {}</td>').format(self.most, several)

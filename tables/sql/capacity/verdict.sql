@@ -13,6 +13,8 @@
 --                                 the card at all, else the fewest that give the band too, else the fewest that give
 --                                 the total; null where none does. `totals` are rows of gpu_count, total and need,
 --                                 the fewest cards first
+--   several(totals, capacity)     the same of somebody who asks for several: the fewest beyond one that give the band
+--                                 too, else the fewest that give the total
 --   verdict_of(totals, chosen, capacity)   the verdict of that
 --
 -- Units: any, the same for total and capacity (bytes in the tables, KiB on pages). Source: what we define; error_band
@@ -41,5 +43,7 @@ CREATE OR REPLACE MACRO chosen_of(fitting, barely_fitting) AS
     iif(barely_fitting.gpu_count = 1, barely_fitting, coalesce(fitting, barely_fitting));
 CREATE OR REPLACE MACRO chosen(totals, capacity) AS
     chosen_of(fitting(totals, capacity), barely_fitting(totals, capacity));
+CREATE OR REPLACE MACRO several(totals, capacity) AS coalesce(
+    list_filter(totals, lambda row: row.gpu_count > 1 AND row.need <= capacity)[1], barely_fitting(totals, capacity));
 CREATE OR REPLACE MACRO verdict_of(totals, chosen, capacity) AS
     iif(totals IS NULL, NULL, coalesce(word_for(chosen.total, chosen.need, capacity, chosen.gpu_count), 'no'));
