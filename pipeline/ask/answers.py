@@ -100,6 +100,8 @@ def fits(almanac: Almanac, model: Model, card: Card, use: Use, *, every: bool = 
     ]
     if use.phase_id == "qlora":
         told.sort(key=lambda row: row["dtype_id"] != "nf4")  # which is what people mean by it
+    if card.is_any:
+        told = _with_smallest(almanac, told)
     verdict, best = best_of(told)
     if verdict is None and not is_divided and (stages := shared.in_stages(told, count, use)):
         return _in_stages(almanac, model, card, use, stages, every=every)
@@ -271,3 +273,17 @@ def _in_stages(
         heads = shared.STAGED.format(count=card.count, cards=cards, stages=stages)
         answer["taken"] = " ".join(filter(None, (answer.get("taken"), heads)))
     return answer
+
+
+def _with_smallest(almanac: Almanac, rows: list[Row]) -> list[Row]:
+    """Rows with the memory of the smallest NVIDIA card that holds each with its margin, as it is sold; of cards of one size the one that gives least."""
+    query = """
+        WITH size AS (
+            SELECT memory_gib_nominal AS gib, min(capacity_bytes) AS capacity_bytes FROM gpu
+            WHERE vendor = 'nvidia' AND segment IN ('consumer', 'workstation', 'datacenter') GROUP BY gib
+        ),
+        asked AS (SELECT unnest(range(len($totals))) AS place, unnest($totals::BIGINT[]) AS total, unnest($bands::DOUBLE[]) AS band)
+        SELECT min(gib) AS gib FROM asked LEFT JOIN size ON internal.takes(total, band, capacity_bytes) GROUP BY place ORDER BY place
+    """
+    given = {"totals": [row["total_bytes"] for row in rows], "bands": [row["error_band"] for row in rows]}
+    return [row | {"smallest_gib": found["gib"]} for row, found in zip(rows, almanac.rows(query, given), strict=True)]

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from .almanac import Almanac
 
 
-_ANY = "20TiB"  # more than the largest takes in the largest format (Kimi-K3: weights of 10.1 TiB in fp32)
-
-
 def main(arguments: Sequence[str] | None = None, prog: str = "vram-almanac") -> int:
     """Runs the command. Returns its exit status."""
     for stream in (sys.stdout, sys.stderr):
@@ -48,6 +45,7 @@ def main(arguments: Sequence[str] | None = None, prog: str = "vram-almanac") -> 
 def run(asked: argparse.Namespace) -> int:
     """Answers what was asked, on standard output; a problem on standard error. Returns the exit status."""
     from .page import say_problem
+    from .question import ANY
 
     if asked.command == "completion":
         from . import completion
@@ -55,7 +53,16 @@ def run(asked: argparse.Namespace) -> int:
         print(completion.script(asked.shell))
         return FITS
     try:
-        answer, status, page = _answer(asked)
+        try:
+            answer, status, page = _answer(asked)
+        except NoCard as reason:
+            if asked.json or not reason.is_of_any:
+                raise
+            # how much does it need: of whatever card. (No yes and no no: a script is told that none was named)
+            answer, _, page = _answer(argparse.Namespace(**{**vars(asked), "free": ANY}))
+            status = reason.status
+            if answer["verdict"] is None:  # (of pictures it is told of cards alone)
+                raise
     except Problem as problem:
         if asked.json:
             told = {"problem": str(problem), "status": problem.status}
@@ -119,14 +126,16 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
             if not is_config and not adapter:
                 model = containers.in_its_files(almanac, name, model, use)
                 use = containers.in_its_program(almanac, model, use)
+            use = contexts.as_meant(model, use)
             contexts.check(almanac, model, use)
             if asked.command == "plan" or getattr(asked, "draft", None) or is_unlike:
                 formats.check_file(model, use)
         said = Said(asked, model, use, page, is_config, adapter, is_unlike)
         try:
             answer, status = asked_for(asked, is_unlike=is_unlike)(almanac, said)
-        except NoCard as reason:  # (how much does it need: of whatever card)
-            raise NoCard(f"{reason}{_of_any(given, use)}") from None
+        except NoCard as reason:
+            reason.is_of_any = _is_of_any(given, use)
+            raise
         if model is not None and not is_config and model.note and "taken" not in answer:
             trained = (
                 f"What is trained is {model.shown}, not its packed files." if use.is_training and model.dtype_id else ""
@@ -142,11 +151,9 @@ def _answer(asked: argparse.Namespace) -> tuple[dict[str, Any], int, Any]:
     return answer, status, page
 
 
-def _of_any(asked: argparse.Namespace, use: Any) -> str:
-    """How it is asked what a model needs, on whatever card."""
-    if asked.command != "fits" or asked.draft or asked.objective or use.is_divided:
-        return ""
-    return f". What each of its formats needs, whatever the card, is the same question with --free {_ANY}"
+def _is_of_any(asked: argparse.Namespace, use: Any) -> bool:
+    """Whether what it needs can be told of whatever card."""
+    return asked.command == "fits" and not (asked.draft or asked.objective or use.is_divided or asked.ram)
 
 
 def _end(answer: dict[str, Any], status: int, almanac: Almanac, page: Any) -> None:

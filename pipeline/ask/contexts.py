@@ -31,6 +31,20 @@ def asked_of(tokens: int | None, model: Model | None) -> int | None:
     return most
 
 
+def as_meant(model: Model, use: Use) -> Use:
+    """The use, with all that the model reads where thousands of it were said: 131k of 131,072, which is no 131 × 1,024."""
+    most, asked = model.row["max_context_tokens"], use.context_tokens
+    if (
+        not most
+        or not asked
+        or asked <= most
+        or asked % 1024
+        or asked // 1024 not in (most // 1000, round(most / 1000))
+    ):
+        return use
+    return replace(use, context_tokens=most)
+
+
 def check(almanac: Almanac, model: Model, use: Use) -> None:
     """Raises Wrong for a context that the model does not read, with those of its maker and size that do: Qwen3-30B-A3B-Instruct-2507."""
     most = model.row["max_context_tokens"]

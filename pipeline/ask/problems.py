@@ -26,7 +26,9 @@ class NoModel(Wrong):
 
 
 class NoCard(Wrong):
-    """No card was named, and this machine has none."""
+    """No card was named, and this machine has none. `is_of_any`: what is asked can be told of whatever card."""
+
+    is_of_any = False
 
 
 class Unknown(Problem):

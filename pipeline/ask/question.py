@@ -21,6 +21,9 @@ _AMOUNT = re.compile(r"(?i)\s*(\d+(?:\.\d+)?)\s*([kmgt]i?b?|b)\s*")
 INFERENCE = "inference"
 
 
+ANY = "20TiB"  # more than the largest takes in the largest format (Kimi-K3: weights of 10.1 TiB in fp32)
+
+
 @dataclass(frozen=True)
 class Card:
     """What a model is held against: a card of the almanac, a part of one, or an amount of memory that stands for one."""
@@ -39,6 +42,11 @@ class Card:
     raisable_bytes: int | None = None  # what a person can let it give, where that is more
     raised_by: str | None = None  # how
     larger: tuple[str, ...] = ()  # others of its name, each with more memory than the one before
+
+    @property
+    def is_any(self) -> bool:
+        """Whether no card was meant: what is asked is how much something needs."""
+        return self.gpu_id is None and self.free_bytes == amount(ANY)
 
     @property
     def usable_bytes(self) -> int:

@@ -271,6 +271,7 @@ def told_of(row: Row) -> Row:
     is_training = row.get("phase_id", INFERENCE) != INFERENCE
     choices = {name: row[name] for name in CHOICES if is_training and name in row}
     more = {name: row[name] for name in ("more_bytes", "hangs_on_copy")} if row.get("more_bytes") else {}
+    more |= {"smallest_gib": row["smallest_gib"]} if "smallest_gib" in row else {}
     return {"verdict": verdict_of(row), **{name: row[name] for name in names}, **choices, **parts, **waits, **more}
 
 
@@ -283,6 +284,7 @@ def card_told(card: Card, count: int) -> dict[str, Any]:
         "capacity_bytes": card.capacity_bytes,
         "free_bytes": card.free_bytes,
         "usable_bytes": card.usable_bytes,
+        "is_any": card.is_any,
         "notes": [*card.notes, *_as_it_comes(card)],
     }
 

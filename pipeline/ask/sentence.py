@@ -7,7 +7,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import cache
 
 from pipeline.base.bounds import in_words, visible
 
@@ -20,7 +20,7 @@ from .problems import NoModel, Wrong
 from .programs import named_program, phases_of
 from .said import Said, quoted
 from .sentence_name import OF_NAME, check_format, format_of, is_name, is_of_name, of_size, place_of, untuned, with_size
-from .sentence_words import LENDER, all_said, spaced
+from .sentence_words import LENDER, all_said, is_between, spaced
 
 _PASTED = re.compile(r"(?i)(ollama run \S+)(?: (.+))?")  # a tag follows, and nothing else is of the name
 # what people want, by the word of the list of wishes
@@ -35,6 +35,7 @@ _WISHES = {
     "coder": "code",
 }
 _OF_CARD = ("gpu", "free", "context", "users", "format", "kv", "ram", "wish")  # what is asked of all models too
+_OF_PLAN = ("phase", "context", "users", "format", "kv")
 _LONGEST = 60  # words of a question
 _AMOUNT = re.compile(r"(?i)(\d{1,4}) ?gi?b")
 _ELSE = "What is none of the cards here is asked by its memory"
@@ -64,7 +65,10 @@ def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespa
         if not count or all(_wish(0, word) for word in words[start : start + count]):
             return _without_options(almanac, asked, words)
     name = " ".join(words[start : start + count])
-    alone = partial(format_of, name)
+
+    def alone(almanac: Almanac, word: str) -> Said | None:
+        return None if is_between(word) else format_of(name, almanac, word)
+
     found, unheard = [], []
     for around in (words[:start], words[start + count :]):
         told, not_told = all_said(almanac, around, alone)
@@ -100,12 +104,9 @@ def heard(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Namespa
             f"{in_words(asked.model)} is not in this almanac. Of it {visible(name)} is a model, and {in_words(unheard[0])} beside it {_SAYS}. {more}"
         )
     if cards := _how_many(asked.model, found):
-        found = [
-            *found,
-            Said(
-                "", None, note=f"How many of them it takes, and how they share: vram-almanac plan {name} --gpu {cards}"
-            ),
-        ]
+        flags = " ".join(said.flag for said in _closest(found, asked) if said.option in _OF_PLAN)
+        how = f"vram-almanac plan {name} --gpu {cards} {flags}".rstrip()
+        found = [*found, Said("", None, note=f"How many of them it takes, and how they share: {how}")]
     told, sentence = _with_options(asked, asked.model, name, _as_its_program_does(almanac, found, asked))
     told.model = name
     return told, sentence
@@ -153,7 +154,8 @@ def of_card(almanac: Almanac, asked: argparse.Namespace) -> tuple[argparse.Names
     if unheard:
         _check_card(almanac, asked.words.split(), unheard)
         raise Wrong(
-            f"{in_words(unheard[0])} {_SAYS}. What fits a card is asked by the card: vram-almanac what 3060 12gb"
+            f"{in_words(unheard[0])} {_SAYS}. What fits a card is asked by the card, and what it is for: vram-almanac what 3060 12gb for "
+            f"{', '.join(sorted(_wished()))} (pictures, videos and speech are asked by the model: vram-almanac fits)"
         )
     asked, found = _of_its_option(asked, found)
     found, _ = _of_its_size(almanac, found, [])

@@ -44,10 +44,11 @@ _COUNT_APART = re.compile(r"(?i)(?<!\S)(\d{1,4}) [x×] (?=\S)")
 _SAID_IN_RUN = (("全量微调", "full finetune"), ("微调", "lora"), ("파인튜닝", "lora"))
 LENDER = "lender"  # no option: whose card it is
 BITS = re.compile(r"(?i)[2-8][ -]?bits?")
+_OF_RAM = re.compile(r"(?i)\d+ ?gi?b ram")
 _VERSION = re.compile(r"(?i)v?\d+(\.\d+)+\w*|b\d+")
 _CACHE = re.compile(
     r"(?i)(?:kv(?:[ -]?cache)?|cache)(?: quant(?:i[sz]ation|i[sz]ed)?)?(?: in| at| to| type)? (\S+)|"
-    r"(\S+) (?:quanti[sz]ed )?(?:kv(?:[ -]?cache)?|cache)|(?:-ctk|--cache-type-k) (\S+)(?: (?:-ctv|--cache-type-v) (\S+))?"
+    r"([2-8][ -]?bits?|\S+) (?:quanti[sz]ed )?(?:kv(?:[ -]?cache)?|cache)|(?:-ctk|--cache-type-k) (\S+)(?: (?:-ctv|--cache-type-v) (\S+))?"
 )
 _CACHES = {
     "q8": "q8_0",
@@ -121,9 +122,24 @@ def spaced(text: str) -> str:
 def is_counted(words: str) -> bool:
     """Whether words stand together, a number and what it counts (12 users, 4 images) or a format and its cache, so that neither is of a model's name."""
     found = _CACHE.fullmatch(words)
-    if found and (found[2] or "").lower() in (*_CACHES, "q8_0", "q4_0", "q5_0", "q5_1", "q4_1", "fp8", "fp16"):
+    if found and _cache_of(found[2] or "") in (
+        *_CACHES,
+        "bit",
+        "bits",
+        "q8_0",
+        "q4_0",
+        "q5_0",
+        "q5_1",
+        "q4_1",
+        "fp8",
+        "fp16",
+    ):
         return True
     return number_words.is_counted(words)
+
+
+def _cache_of(text: str) -> str:
+    return re.sub(r"(\d)[ -]bits?", r"\1bit", text.lower())
 
 
 def said(almanac: Almanac, text: str) -> Said | None:
@@ -146,9 +162,11 @@ def all_said(
         for count in range(min(LONGEST, len(words) - at), 0, -1):
             text = _bare(" ".join(words[at : at + count]))
             heard = said(almanac, text) or (
-                also(almanac, text) if also and (count == 1 or BITS.fullmatch(text)) and not is_between(text) else None
+                also(almanac, text) if also and (count == 1 or BITS.fullmatch(text)) else None
             )
-            if text and heard:
+            # (4090 with 16gb ram: a card of that size is another)
+            is_ram = count > 1 and _OF_RAM.fullmatch(_bare(" ".join(words[at + count - 1 : at + count + 1])))
+            if text and heard and not is_ram:
                 found.append(heard)
                 at += count
                 break
@@ -187,7 +205,7 @@ def _cache(almanac: Almanac, text: str) -> Said | None:
     found = _CACHE.fullmatch(text)
     if not found or (found[4] and found[4].lower() != found[3].lower()):
         return None  # (keys and values in unlike formats nobody counted)
-    said = (found[1] or found[2] or found[3]).lower()
+    said = _cache_of(found[1] or found[2] or found[3])
     return Said("kv", kv := kv_dtype_of(almanac, _CACHES.get(said, said)), f"--kv {kv}")
 
 

@@ -30,7 +30,10 @@ COMMANDS = 3  # that are shown; all of them with --all
 def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> None:
     card, use, verdict, best = answer["card"], answer["use"], answer["verdict"], answer["best"]
     shown = answer["commands"][:most_commands]
-    sentence = _of_its_name(answer) + with_flags(_sentence(answer), answer, shown, ENGINES)
+    sentence = _sentence(answer)
+    if not card.get("is_any"):  # (it is started on none)
+        sentence = with_flags(sentence, answer, shown, ENGINES)
+    sentence = _of_its_name(answer) + sentence
     if answer.get("told_in"):
         page.say(
             f"Not known in {format_name(answer['not_in'])}. In {format_name(answer['told_in'])}, the next mix above it: {sentence}",
@@ -78,12 +81,19 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
                     engine_name(row),
                     gib_of(row["total_bytes"]),
                     reach_of(row),
-                    "depends" if row.get("hangs_on_copy") else VERDICTS[row["verdict"]],
+                    _smallest(row)
+                    if card.get("is_any")
+                    else "depends"
+                    if row.get("hangs_on_copy")
+                    else VERDICTS[row["verdict"]],
                 )
                 for row in known
             ]
             what = "needs, each" if any(row["gpu_count"] > 1 for row in known) else "needs"
-            heads, *rows = without_reach(answer, [("format", "runs in", what, "longest context", ""), *rows])
+            heads, *rows = without_reach(
+                answer,
+                [("format", "runs in", what, "longest context", "smallest card" if card.get("is_any") else ""), *rows],
+            )
             page.table(heads, rows, [row["verdict"] for row in known], drop=1)
         by_reason: dict[tuple[str, str], list[str]] = {}
         for row in unknown if verdict is not None else ():
@@ -144,6 +154,10 @@ def fits(answer: dict[str, Any], page: Page, most_commands: int = COMMANDS) -> N
         )
 
 
+def _smallest(row: dict[str, Any]) -> str:
+    return "several" if row.get("smallest_gib") is None else f"{row['smallest_gib']:g} GB"
+
+
 def _sentence(answer: dict[str, Any]) -> str:
     card, use, verdict, best = answer["card"], answer["use"], answer["verdict"], answer["best"]
     where = cards(card)
@@ -164,6 +178,8 @@ def _sentence(answer: dict[str, Any]) -> str:
         return host_words.beside(answer, where, at_of(answer), gib_of)
     size = f"{gib_of(best['total_bytes'])} of {gib_of(best['capacity_bytes'])} GiB"
     at = at_of(answer)
+    if card.get("is_any"):
+        return f"What {answer['model']} needs to {PHASES[use['phase_id']]} {at}, in GiB, and the smallest NVIDIA card that gives it:"
     name = format_name(best["dtype_id"])
     how = PHASES[use["phase_id"]]
     if verdict == "fits":

@@ -3,6 +3,8 @@ understood is answered as its options are, and nothing is passed over in silence
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.few import EXPERTS, SMALL, TEXT
@@ -151,8 +153,11 @@ def test_a_format_that_two_engines_have_is_told_of_both(ask_json):
 
 def test_without_a_card_it_is_said_how_much_it_needs(ask, monkeypatch):
     monkeypatch.setattr("shutil.which", lambda name: None)
-    status, _, problem = ask("fits", "how much vram for qwen3 8b")
-    assert status == 2 and "is the same question with --free 20TiB" in " ".join(problem.split())
+    status, told, problem = ask("fits", "how much vram for qwen3 8b")
+    assert (status, problem) == (2, "") and told.startswith(f"What {TEXT} needs to run at 8,192 tokens")
+    assert re.search(r"Q4_K_M +llama.cpp +6\.\d .* 8 GB\n", told) and "20480" not in told
+    status, _, problem = ask("fits", TEXT, "--json")
+    assert status == 2 and "No card" in problem
 
 
 @pytest.mark.full
@@ -215,3 +220,31 @@ def _answer(told: str) -> str:
 def test_what_is_asked_of_a_model_alone_is_not_asked_of_all(ask):
     status, _, said = ask("4090", "-ngl", "20")
     assert status == 2 and said.startswith("4090 names no model")
+
+
+@pytest.mark.parametrize(
+    ("question", "options"),
+    [
+        ("qwen3 32b 4090 with 16gb ram", ["--gpu", "rtx-4090", "--ram", "16gb"]),  # (no laptop's 4090 of 16 GB)
+        ("qwen3 8b 4090 with 8 bit kv cache", ["--gpu", "rtx-4090", "--kv", "q8_0"]),
+        ("qwen3 8b 4090 41k", ["--gpu", "rtx-4090", "--context", "40960"]),  # (all that it reads, in thousands)
+    ],
+)
+def test_words_beside_each_other_are_not_taken_for_another_thing(ask_json, question, options):
+    model, *_ = question.partition(" 4090")
+    told, asked = ask_json("fits", question), ask_json("fits", model, *options)
+    for answer in (told, asked):
+        answer.pop("heard", None)
+    assert told == asked
+
+
+def test_what_is_for_embeddings_lists_what_embeds(ask):
+    """The word was passed over, and what chats was listed."""
+    assert "to embed text" in ask("what", "4090", "for", "embeddings")[1]
+    status, _, said = ask("what", "4090 for video")
+    assert status == 2 and "for chat, code, embed, full" in " ".join(said.split())
+
+
+def test_how_many_cards_a_training_takes_is_asked_of_the_training(ask):
+    told = " ".join(ask("fits", "how many 4090 for full finetune qwen3 8b")[1].split())
+    assert "vram-almanac plan qwen3 8b --gpu 4090 --phase full-finetune" in told

@@ -345,6 +345,7 @@ resolved AS (
         tokens_beyond_window_of(scenario, run, constants) AS tokens_beyond_window, run.trained_model_types, run.graph,
         run.norm_form AS engine_norm_form, run.cell_tokens, run.sharing, run.logits_of, run.inputs_on_host,
         run.reads_prompt, run.rotations_in, run.copies_tied_head, run.extra_window_cells, run.several_gpus_reason,
+        run.most_gpu_count,
         run.encoder_reason, run.inference_error_band, run.training_error_band, run.unknown_reason AS engine_reason,
         run.gradient_bytes AS engine_gradient_bytes, kernel.unpacked_bytes_each AS kernel_unpacked_bytes,
         kernel.block_tensors AS kernel_block_tensors, shares_adapters(model, scenario, run) AS has_shared_adapters,

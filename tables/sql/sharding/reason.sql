@@ -104,6 +104,8 @@ END;
 CREATE OR REPLACE MACRO framework_reason(model, scenario) AS CASE
     WHEN scenario.context_parallel > 1 AND (scenario.attention = 'eager' OR NOT model.has_flash_attention)
         THEN 'context_parallel needs attention := flash'
+    WHEN scenario.phase_id = 'inference' AND scenario.gpu_count > scenario.most_gpu_count
+        THEN scenario.engine_id || ' shares a model among ' || scenario.most_gpu_count || ' GPUs at most'
     WHEN scenario.phase_id <> 'inference' AND scenario.scheme IS NULL THEN 'no source in the book says how '
         || scenario.engine_id || ' trains with sharding ' || scenario.sharding
     WHEN scenario.reduce_bucket_elements IS NOT NULL AND scenario.scheme <> 'deepspeed'
