@@ -11,7 +11,7 @@ from pipeline.base.bounds import visible
 from . import card_names
 from .almanac import Almanac
 from .problems import Wrong
-from .question import ANY, Card, amount
+from .question import Card
 
 _SIZE_ALONE = re.compile(r"(?i)\s*(\d+)\s*gi?b?(?:\s*v?ram)?\s*")
 _SHOWN = 6  # names that may be meant, in a sentence
@@ -61,10 +61,6 @@ def free_card(card: Card | None, free_bytes: int, said: str, count: int | None =
     how = "" if "ib" in said.lower() else f" ({said.strip()} are {free_bytes / 2**30:.1f} GiB)"
     if card is None:
         note = "No card was named: whether one runs a format is not asked."
-        if free_bytes == amount(ANY):
-            note = (
-                "No card was named, and this machine has none that was found: with --gpu rtx-4090 it is a yes or a no."
-            )
         many = f"{count} × " if count and count > 1 else ""
         name = f"{many}{free_bytes / 2**30:.1f} GiB{how}"
         return Card(None, name, free_bytes=free_bytes, count=count or 1, is_count_said=count is not None, notes=(note,))

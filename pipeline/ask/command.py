@@ -63,6 +63,7 @@ def run(asked: argparse.Namespace) -> int:
             status = reason.status
             if answer["verdict"] is None:  # (of pictures it is told of cards alone)
                 raise
+            say_problem(str(reason))
     except Problem as problem:
         if asked.json:
             told = {"problem": str(problem), "status": problem.status}

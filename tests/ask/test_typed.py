@@ -154,7 +154,11 @@ def test_a_format_that_two_engines_have_is_told_of_both(ask_json):
 def test_without_a_card_it_is_said_how_much_it_needs(ask, monkeypatch):
     monkeypatch.setattr("shutil.which", lambda name: None)
     status, told, problem = ask("fits", "how much vram for qwen3 8b")
-    assert (status, problem) == (2, "") and told.startswith(f"What {TEXT} needs to run at 8,192 tokens")
+    assert (
+        status == 2
+        and problem.startswith("No card of this machine was found")
+        and told.startswith(f"What {TEXT} needs to run at 8,192 tokens")
+    )
     assert re.search(r"Q4_K_M +llama.cpp +6\.\d .* 8 GB\n", told) and "20480" not in told
     status, _, problem = ask("fits", TEXT, "--json")
     assert status == 2 and "No card" in problem
