@@ -14,6 +14,11 @@ from .problems import Wrong
 from .question import Card
 
 _SIZE_ALONE = re.compile(r"(?i)\s*(\d+)\s*gi?b?(?:\s*v?ram)?\s*")
+# of a board whose memory is the computer's, and of which nobody read what its system leaves free
+_ALL_OF_IT = (
+    "Its memory is the computer's, and all of it is counted on: what the system and other programs hold (free -h tells what is left) has to be left "
+    "out, with --free 6GiB for example."
+)
 _SHOWN = 6  # names that may be meant, in a sentence
 
 
@@ -37,7 +42,12 @@ def card_of(almanac: Almanac, asked: str) -> Card:
     sized = _SIZE_ALONE.fullmatch(name)
     of_size = f"{row['vendor'].upper()} card{'s' if (count or 1) > 1 else ''}"
     shown = f"{sized[1]} GB {of_size}" if sized else visible(row["name"])
-    return replace(_card(row, count), name=shown, notes=(note,), larger=tuple(sizes[size] for size in sorted(sizes)))
+    return replace(
+        _card(row, count),
+        name=shown,
+        notes=(note, *_card(row).notes),
+        larger=tuple(sizes[size] for size in sorted(sizes)),
+    )
 
 
 def of_larger(almanac: Almanac, card: Card) -> list[Card]:
@@ -53,6 +63,7 @@ def _card(row: dict[str, Any], count: int | None = None) -> Card:
         row["gpu_id"], visible(row["name"]), row["vendor"], row["capacity_bytes"],
         whole_bytes=row.get("whole_bytes") or row["capacity_bytes"], count=count or 1, is_count_said=count is not None,
         raisable_bytes=row.get("raisable_bytes"), raised_by=row.get("raised_by"),
+        notes=(_ALL_OF_IT,) if row.get("segment") == "embedded" and not row.get("memory_mib_free") else (),
     )  # fmt: skip
 
 

@@ -252,3 +252,11 @@ def test_what_is_for_embeddings_lists_what_embeds(ask):
 def test_how_many_cards_a_training_takes_is_asked_of_the_training(ask):
     told = " ".join(ask("fits", "how many 4090 for full finetune qwen3 8b")[1].split())
     assert "vram-almanac plan qwen3 8b --gpu 4090 --phase full-finetune" in told
+
+
+def test_of_a_board_that_shares_its_memory_it_is_said_that_all_of_it_is_counted_on(ask):
+    """“Yes: 6.9 of 7.4 GiB” of a Jetson Orin Nano, whose system holds a part of the 7.4."""
+    assert "what the system and other programs hold" in " ".join(
+        ask("fits", TEXT, "--gpu", "jetson-orin-nano-8gb")[1].split()
+    )
+    assert "other programs hold" not in " ".join(ask("fits", TEXT, "--gpu", "rtx-4090")[1].split())
