@@ -126,8 +126,8 @@ def test_measurements_cite_their_source(facts):
 # One mistake per case in an otherwise sound file: what the message must say.
 SOURCE = "source_id,title,publisher,licence,locator,retrieved\nbook,A book,,,,\nlog,A log,,,,\n"
 ENGINE = (
-    "engine_id,name,engine_version,parallelism,keeps_logits,keeps_gradients,repeats_keys,chunks_logits,prepares_base,keeps_alternate_products,offloads_checkpoints,expandable_segments,joins_projections,unties_head,packs_head,casts_unpacked,keeps_unpacked,keeps_packed_inputs,norms_embedding,shares_expert_adapters,unpacks_by_matrix,fused_loss,norm_form,loss_chunk_tokens,trained_model_types,waiting_buffers_constant,gradient_bytes,process_context_bytes,training_error_band_constant,unknown_reason,note,source\n"
-    "vllm,vLLM,0.19,tp,false,false,false,false,true,false,false,false,false,false,false,false,false,false,false,false,false,,,,,,,,,,,book\n"
+    "engine_id,name,engine_version,parallelism,most_gpu_count,keeps_logits,keeps_gradients,repeats_keys,chunks_logits,prepares_base,keeps_alternate_products,offloads_checkpoints,expandable_segments,joins_projections,unties_head,packs_head,casts_unpacked,keeps_unpacked,keeps_packed_inputs,norms_embedding,shares_expert_adapters,unpacks_by_matrix,fused_loss,norm_form,loss_chunk_tokens,trained_model_types,waiting_buffers_constant,gradient_bytes,process_context_bytes,training_error_band_constant,unknown_reason,note,source\n"
+    "vllm,vLLM,0.19,tp,,false,false,false,false,true,false,false,false,false,false,false,false,false,false,false,false,false,,,,,,,,,,,book\n"
 )
 DTYPE = "dtype_id,name,engine_id,bits_per_weight,product_bits,is_trainable,has_packed_experts,note,source\n"
 
