@@ -9,9 +9,10 @@
 --
 --   serving_plans_in('asked')  the same for many questions at once: a relation of these arguments
 --
--- Searched: 1, 2, 4, 8, 16, 32 and 64 cards; on each, one copy over all of them, or 2, 4 ... copies, no more than
--- users, with the users spread evenly. A copy shares by the engine's own way: vLLM and SGLang by tensors over the 8
--- cards of a server, a pipeline over servers; llama.cpp by layers. Of those that fit, the way with the fewest cards to
+-- Searched: 1, 2, 4, 8, 16, 32 and 64 cards, and 12 where an engine shares a model among fewer than 16; on each, one
+-- copy over all of them, or 2, 4 ... copies, no more than users, with the users spread evenly. A copy shares by the
+-- engine's own way: vLLM and SGLang by tensors over the 8 cards of a server, a pipeline over servers; llama.cpp by
+-- layers. Of those that fit, the way with the fewest cards to
 -- a copy, as vLLM's documentation has it: cards that share a copy wait for one another, copies do not. Without a word
 -- for the engine, 16 bits are served by vLLM.
 -- No more tokens are written than the cards can multiply (speed): that bounds many users. What is likely, and its band,
@@ -48,9 +49,9 @@ WITH serving_said AS MATERIALIZED (
 serving_way AS (
     SELECT said.*, cards::BIGINT AS gpu_count, copies::BIGINT AS copy_count, (cards // copies)::BIGINT
         AS copy_gpu_count, coalesce(ceil(said.users / copies), 1)::BIGINT AS copy_users
-    FROM serving_said AS said, unnest([1, 2, 4, 8, 16, 32, 64]) AS count(cards),
-        unnest([1, 2, 4, 8, 16, 32, 64]) AS copy(copies)
-    WHERE copies <= cards AND (copies <= said.users OR copies = 1)
+    FROM serving_said AS said LEFT JOIN engine AS run ON run.engine_id = said.engine_id,
+        unnest([1, 2, 4, 8, 12, 16, 32, 64]) AS count(cards), unnest([1, 2, 4, 8, 16, 32, 64]) AS copy(copies)
+    WHERE cards % copies = 0 AND (cards <> 12 OR run.most_gpu_count < 16) AND (copies <= said.users OR copies = 1)
         AND (cards = 1 OR said.wrong IS NULL AND card.vendor IS DISTINCT FROM 'apple')
 ),
 serving_scenario AS (
