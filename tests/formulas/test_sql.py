@@ -76,7 +76,7 @@ SAID = {
     "scenario/scenarios.sql": ({128, 2048, 8192}, DEFAULTS),
     "ask/own_context_of.sql": ({1024}, UNITS),
     "plans/machine.sql": ({24, 1024, 1e9}, f"bytes a token of the sums of divided layers; {UNITS}; GB"),
-    "plans/serving.sql": ({32, 64, 1000, 8192}, f"{DEFAULTS}; {GRID}; kW"),
+    "plans/serving.sql": ({12, 32, 64, 1000, 8192}, f"{DEFAULTS}; {GRID}; kW"),
     "plans/techniques.sql": ({2048, 1e9, 1e12}, f"{DEFAULTS}; GB and 10^12 operations a second"),
     "plans/training.sql": (
         {

@@ -12,9 +12,8 @@
 -- Searched: 1, 2, 4, 8, 16, 32 and 64 cards, and 12 where an engine shares a model among fewer than 16; on each, one
 -- copy over all of them, or 2, 4 ... copies, no more than users, with the users spread evenly. A copy shares by the
 -- engine's own way: vLLM and SGLang by tensors over the 8 cards of a server, a pipeline over servers; llama.cpp by
--- layers. Of those that fit, the way with the fewest cards to
--- a copy, as vLLM's documentation has it: cards that share a copy wait for one another, copies do not. Without a word
--- for the engine, 16 bits are served by vLLM.
+-- layers. Of those that fit, the way with the fewest cards to a copy, as vLLM's documentation has it: cards that share
+-- a copy wait for one another, copies do not. Without a word for the engine, 16 bits are served by vLLM.
 -- No more tokens are written than the cards can multiply (speed): that bounds many users. What is likely, and its band,
 -- is as in likely.sql; first_token_seconds is one prompt of context_tokens read by one copy, attention's own operations
 -- left out. The machine around them is as in machine.sql; a disk holds the weights once.
