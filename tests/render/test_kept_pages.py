@@ -181,3 +181,15 @@ def test_what_is_read_of_a_model_alone_is_what_is_read_of_it_among_all(pages):
         assert (name in rows.shaped) == has_shape(rows.get(name))
     assert dict(among.held["points"]) == {n: told for n in names if (told := alone.held["points"].get(n)) is not None}
     assert "nobody/none" not in alone.held["points"] and rows.get("nobody/none") is None
+
+
+def test_what_is_published_as_another_is_no_quantisation_of_it():
+    """DeepSeek-V3, published in fp8, was a quantisation of DeepSeek-V3-0324, which came after it and is published so too."""
+    pages = ModelPages(read(built()), SITE)
+    first, other = pages.book.models[0], pages.book.models[1]
+    pages.__dict__["leaders"] = [0, 0, *range(2, len(pages.book.models))]
+    other["base_model_id"] = None
+    first["stored_format"] = other["stored_format"] = "fp8"
+    assert (pages._made_of(1)["said"], pages.own_format(1)) == ("Sibling of", ())
+    first["stored_format"] = None
+    assert (pages._made_of(1)["said"], pages.own_format(1)) == ("Quantisation (fp8) of", ("stored", "stored", "fp8"))

@@ -458,8 +458,9 @@ class ModelPages:
 
     def own_format(self, number: int) -> tuple[str, ...]:
         """The formats of a repository that holds a quantisation of another's model; nothing for all others."""
-        stored = self.book.models[number]["stored_format"]
-        is_packed = stored is not None and stored not in WHOLE and self.leaders[number] != number
+        stored, leader = self.book.models[number]["stored_format"], self.book.models[self.leaders[number]]
+        # (what is held as the original is, is a copy of it or its sibling)
+        is_packed = stored is not None and stored not in WHOLE and stored != leader["stored_format"]
         return (GGUF_OF.get(stored, "stored"), "stored", stored) if is_packed else ()
 
     def _made_of(self, number: int) -> dict | None:
@@ -471,9 +472,20 @@ class ModelPages:
         stored = model["stored_format"]
         is_same = self.relatives.stems[number] == relatives.stem(base)
         held = packed(model)
-        is_packed = (stored is not None and stored not in WHOLE) or (stored is None and bool(held))
+        is_few_bits = stored is not None and stored not in WHOLE
+        is_held_so = leader != number and is_few_bits and stored == self.book.models[leader]["stored_format"]
+        is_packed = (is_few_bits and not is_held_so) or (stored is None and bool(held))
+        is_sibling = not is_same and is_held_so and not model["base_model_id"]  # (DeepSeek-V3, and V3-0324 after it)
         format_ = f" ({held})" if held else ""
-        said = f"Quantisation{format_} of" if is_packed else "Copy of" if is_same else "Made from"
+        said = (
+            f"Quantisation{format_} of"
+            if is_packed
+            else "Copy of"
+            if is_same
+            else "Sibling of"
+            if is_sibling
+            else "Made from"
+        )
         return {"said": said, "name": base, "path": self.paths.get(base), "only": bool(self.own_format(number))}
 
     def entry(self, model: dict) -> dict:
