@@ -81,6 +81,14 @@ def test_servers_that_are_joined_hold_what_their_stage_holds(book, footprint_of)
 
 
 @pytest.mark.full
+def test_llama_cpp_shares_a_model_among_fifteen_cards_at_most(footprint_of):
+    """Its scheduler has 16 backends, the CPU one of them (source llama-cpp-backends)."""
+    asked = {"dtype_id": "gguf-q6_k", "engine_id": "llama.cpp", "context_tokens": 8192}
+    assert footprint_of("deepseek-ai/DeepSeek-V3", gpu_count=15, **asked)["total_bytes"]
+    told = footprint_of("deepseek-ai/DeepSeek-V3", gpu_count=16, **asked)
+    assert (told["total_bytes"], told["unknown_reason"]) == (None, "llama.cpp shares a model among 15 GPUs at most")
+
+
 def test_an_impossible_count_says_why(book):
     rows = ask(book, "l40s", "Qwen/Qwen2.5-0.5B-Instruct", dtype_id="fp8", context_tokens=4096)
     assert rows[1]["verdict"] == "fits"

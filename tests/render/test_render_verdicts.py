@@ -176,6 +176,20 @@ def test_judge(totals, capacity, expected):
     assert words.judge(totals, [1, 2, 3][: len(totals) // 2], capacity)[:2] == expected
 
 
+@pytest.mark.parametrize(
+    ("totals", "expected"),
+    [
+        ((95, 60, 40), ("multi-gpu", 2)),  # (one barely does: that was told as if no number of them did)
+        ((95, books.UNKNOWN_KIB, books.UNKNOWN_KIB), ("tight", 1)),
+        ((190, 95, 60), ("multi-gpu", 3)),
+        ((190, 95, 95), ("tight", 2)),
+        ((400, 200, 120), ("no", None)),
+    ],
+)
+def test_several_of_a_card_hold_what_one_barely_does(totals, expected):
+    assert words.several((*totals, 1000, 1000, 1000), [1, 2, 3], 100)[:2] == expected
+
+
 def answer(book, number):
     return Answers(book, Support(book)).of(number, 8192, 2048)[0]
 

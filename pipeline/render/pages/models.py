@@ -477,15 +477,12 @@ class ModelPages:
         is_packed = (is_few_bits and not is_held_so) or (stored is None and bool(held))
         is_sibling = not is_same and is_held_so and not model["base_model_id"]  # (DeepSeek-V3, and V3-0324 after it)
         format_ = f" ({held})" if held else ""
-        said = (
-            f"Quantisation{format_} of"
-            if is_packed
-            else "Copy of"
-            if is_same
-            else "Sibling of"
-            if is_sibling
-            else "Made from"
-        )
+        if is_packed:
+            said = f"Quantisation{format_} of"
+        elif is_same:
+            said = "Copy of"
+        else:
+            said = "Sibling of" if is_sibling else "Made from"
         return {"said": said, "name": base, "path": self.paths.get(base), "only": bool(self.own_format(number))}
 
     def entry(self, model: dict) -> dict:
